@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from fairlead.controllers.simulation.runtime.archives import tar
-from fairlead.controllers.simulation.runtime.files import Entry, FileError
+from fairlead.controllers.simulation.runtime.file_programs import FILE_PROGRAMS
+from fairlead.controllers.simulation.runtime.files import FileError
+from fairlead.controllers.simulation.runtime.line_programs import LINE_PROGRAMS
 from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
     Process,
@@ -19,12 +21,10 @@ from fairlead.controllers.simulation.runtime.process import (
     Write,
     error,
     output,
-    read_all,
     start,
 )
 from fairlead.controllers.simulation.runtime.shell import shell
 
-_MAX_INPUT = 4 * 1024 * 1024
 _MAX_NUMBERS = 100_000
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})([smhd]?)", re.ASCII)
@@ -217,344 +217,28 @@ def _seq(process: Process) -> Program:
     return 0
 
 
-# Files
-
-
-def _operands(process: Process) -> tuple[str, list[str]]:
-    """The letters of flags, and the other arguments."""
-    flags = [word for word in process.arguments[1:] if word.startswith("-") and word != "-"]
-    names = [word for word in process.arguments[1:] if not word.startswith("-") or word == "-"]
-    return "".join(flags).replace("-", ""), names
-
-
-def _for_each(
-    process: Process, names: Iterable[str], do: Callable[[str], None], *, quiet: bool = False
-) -> Program:
-    """Do something to files, and report those for which it fails."""
-    code = 0
-    for name in names:
-        yield Step()
-        try:
-            do(process.path(name))
-        except FileError as failed:
-            if not quiet:
-                yield error(f"{process.arguments[0]}: {name}: {failed.reason}\n")
-                code = 1
-    return code
-
-
-def _ls(process: Process) -> Program:
-    flags, names = _operands(process)
-    code = 0
-    for name in names or ["."]:
-        path = process.path(name)
-        try:
-            entry = process.files.entry(path)
-            is_directory = entry is not None and entry.data is None and "d" not in flags
-            listed = process.files.list(path) if is_directory or entry is None else [name]
-        except FileError as failed:
-            yield error(f"ls: {name}: {failed.reason}\n")
-            code = 1
-            continue
-        shown = [each for each in listed if "a" in flags or not each.startswith("..")]
-        for each in shown:
-            inner = process.files.entry(posixpath.join(path, each) if is_directory else path)
-            yield output(_long(each, inner) if "l" in flags and inner else f"{each}\n")
-    return code
-
-
-def _long(name: str, entry: Entry) -> str:
-    kind = "d" if entry.data is None else "-"
-    rights = "".join(
-        sign if entry.mode >> (8 - place) & 1 else "-" for place, sign in enumerate("rwxrwxrwx")
-    )
-    return (
-        f"{kind}{rights}    1 root     root     {len(entry.data or b''):>9} Jan  1 00:00 {name}\n"
-    )
-
-
-def _mkdir(process: Process) -> Program:
-    flags, names = _operands(process)
-
-    def make(path: str) -> None:
-        process.files.make_directory(path, with_parents="p" in flags)
-
-    return (yield from _for_each(process, names, make))
-
-
-def _touch(process: Process) -> Program:
-    _, names = _operands(process)
-
-    def touch(path: str) -> None:
-        process.files.write(path, b"", append=True)
-
-    return (yield from _for_each(process, names, touch))
-
-
-def _rm(process: Process) -> Program:
-    flags, names = _operands(process)
-
-    def remove(path: str) -> None:
-        entry = process.files.entry(path)
-        if entry is not None and entry.data is None and "r" not in flags.lower():
-            raise FileError(path, "is a directory")
-        process.files.remove(path)
-
-    return (yield from _for_each(process, names, remove, quiet="f" in flags))
-
-
-def _copy(process: Process) -> Program:
-    """`cp` and `mv`."""
-    _, names = _operands(process)
-    if len(names) < 2:
-        yield error(f"{process.arguments[0]}: missing operand\n")
-        return 1
-    *sources, target = names
-    files, place = process.files, process.path(target)
-
-    def copy(source: str) -> None:
-        into = files.entry(place)
-        inside = into is not None and into.data is None
-        base = posixpath.join(place, posixpath.basename(source)) if inside else place
-        for path, entry in list(files.walk(source)):
-            goal = base + path[len(source) :]
-            if entry.data is None:
-                files.make_directory(goal, with_parents=True)
-            else:
-                files.write(goal, entry.data, mode=entry.mode)
-        if posixpath.basename(process.arguments[0]) == "mv":
-            files.remove(source)
-
-    return (yield from _for_each(process, sources, copy))
-
-
-def _tee(process: Process) -> Program:
-    flags, names = _operands(process)
-    is_first, code = True, 0
-    while True:
-        data = yield Read()
-        for name in names:
-            append = "a" in flags or not is_first
-            try:
-                process.files.write(process.path(name), data, append=append)
-            except FileError as failed:
-                yield error(f"tee: {name}: {failed.reason}\n")
-                code = 1
-        if not data:
-            return code
-        is_first = False
-        yield Write(STDOUT, data)
-
-
-def _test(process: Process) -> Program:
-    """`test` and `[`."""
-    words = process.arguments[1:]
-    if posixpath.basename(process.arguments[0]) == "[":
-        if words[-1:] != ["]"]:
-            yield error("sh: [: missing ]\n")
-            return 2
-        words = words[:-1]
-    yield Step()
-    try:
-        return int(not _holds(process, words))
-    except ValueError as failed:
-        yield error(f"sh: {failed}\n")
-        return 2
-
-
-def _holds(process: Process, words: list[str]) -> bool:
-    """Raises ValueError."""
-    for operator, combine in (("-o", any), ("-a", all)):
-        if operator in words[1:-1]:
-            at = words.index(operator, 1)
-            return combine((_holds(process, words[:at]), _holds(process, words[at + 1 :])))
-    if words[:1] == ["!"]:
-        return not _holds(process, words[1:])
-    if len(words) < 2:
-        return bool(words and words[0])
-    if len(words) == 2:
-        return _unary(process, *words)
-    if len(words) == 3 and words[1] in _COMPARISONS:
-        return _COMPARISONS[words[1]](words[0], words[2])
-    raise ValueError(f"{words[1]}: unknown operand")
-
-
-def _unary(process: Process, operator: str, operand: str) -> bool:
-    if operator in "-z-n" and len(operator) == 2:
-        return (operator == "-z") == (operand == "")
-    entry = process.files.entry(process.path(operand))
-    if operator == "-f":
-        return entry is not None and entry.data is not None
-    if operator == "-d":
-        return entry is not None and entry.data is None
-    if operator == "-s":
-        return entry is not None and bool(entry.data)
-    if operator in ("-e", "-r", "-w", "-x"):
-        return entry is not None
-    raise ValueError(f"{operator}: unknown operand")
-
-
-def _integers(compare: Callable[[int, int], bool]) -> Callable[[str, str], bool]:
-    def compared(left: str, right: str) -> bool:
-        for text in (left, right):
-            if not re.fullmatch(r"\s*[-+]?\d{1,18}\s*", text):
-                raise ValueError(f"{text}: bad number")
-        return compare(int(left), int(right))
-
-    return compared
-
-
-_COMPARISONS: Mapping[str, Callable[[str, str], bool]] = {
-    "=": lambda a, b: a == b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "-eq": _integers(lambda a, b: a == b),
-    "-ne": _integers(lambda a, b: a != b),
-    "-lt": _integers(lambda a, b: a < b),
-    "-le": _integers(lambda a, b: a <= b),
-    "-gt": _integers(lambda a, b: a > b),
-    "-ge": _integers(lambda a, b: a >= b),
-}
-
-
-# Lines
-
-
-def _inputs(process: Process, names: list[str]) -> Iterator[bytes]:
-    """The contents of files. Raises FileError."""
-    for name in names:
-        yield process.files.read(process.path(name))
-
-
-def _of_lines(
-    select: Callable[[Process, list[str], str], Iterable[str]],
-) -> Callable[[Process], Program]:
-    """A program that selects lines of files or of its input. `select` gets the lines and the
-    letters of the flags."""
-
-    def program(process: Process) -> Program:
-        flags, names = _operands(process)
-        names = [name for name in names if not name.isdigit()]
-        if names[:1] == ["/dev/null"]:
-            if "f" in flags:
-                yield Wait(float("inf"))
-            return 0
-        try:
-            data = b"".join(_inputs(process, names)) if names else (yield from read_all(_MAX_INPUT))
-        except FileError as failed:
-            yield error(f"{process.arguments[0]}: {failed}\n")
-            return 1
-        lines = data.decode(errors="surrogateescape").splitlines(keepends=True)
-        yield output("".join(select(process, lines, flags)))
-        if "f" in flags.lower():
-            yield Wait(float("inf"))
-        return 0
-
-    return program
-
-
-def _count(process: Process, default: int = 10) -> int:
-    numbers = re.findall(r"\d{1,9}", " ".join(process.arguments[1:]))
-    return int(numbers[0]) if numbers else default
-
-
-def _head(process: Process, lines: list[str], flags: str) -> Iterable[str]:
-    if "c" in flags:
-        return ["".join(lines)[: _count(process)]]
-    return lines[: _count(process)]
-
-
-def _tail(process: Process, lines: list[str], flags: str) -> Iterable[str]:
-    count = _count(process)
-    return lines[-count:] if count else ()
-
-
-def _wc(process: Process, lines: list[str], flags: str) -> Iterable[str]:
-    text = "".join(lines)
-    counts = {
-        "l": text.count("\n"),
-        "w": len(text.split()),
-        "c": len(text.encode(errors="surrogateescape")),
-    }
-    chosen = [count for letter, count in counts.items() if letter in flags] or counts.values()
-    return [" ".join(map(str, chosen)) + "\n"]
-
-
-def _sort(process: Process, lines: list[str], flags: str) -> Iterable[str]:
-    return sorted(set(lines) if "u" in flags else lines, reverse="r" in flags)
-
-
-def _grep(process: Process) -> Program:
-    flags, operands = _operands(process)
-    if not operands:
-        yield error("grep: missing operand\n")
-        return 2
-    pattern, *names = operands
-    try:
-        data = b"".join(_inputs(process, names)) if names else (yield from read_all(_MAX_INPUT))
-    except FileError as failed:
-        yield error(f"grep: {failed}\n")
-        return 2
-    if "i" in flags:
-        pattern = pattern.lower()
-    # Patterns are plain texts with `^` and `$`: no regular expression can hold up the server.
-    plain = pattern.removeprefix("^").removesuffix("$")
-    matching = []
-    for line in data.decode(errors="surrogateescape").splitlines(keepends=True):
-        text = line.rstrip("\n").lower() if "i" in flags else line.rstrip("\n")
-        begins, ends = pattern.startswith("^"), pattern.endswith("$")
-        matches = (
-            text == plain
-            if begins and ends
-            else text.startswith(plain)
-            if begins
-            else text.endswith(plain)
-            if ends
-            else plain in text
-        )
-        if matches != ("v" in flags):
-            matching.append(line)
-    if "c" in flags:
-        yield output(f"{len(matching)}\n")
-    elif "q" not in flags:
-        yield output("".join(matching))
-    return 0 if matching else 1
-
-
 PROGRAMS: Mapping[str, Callable[[Process], Program]] = {
-    "[": _test,
+    **FILE_PROGRAMS,
+    **LINE_PROGRAMS,
     "ash": shell,
     "bash": shell,
     "cat": _cat,
-    "cp": _copy,
     "date": _date,
     "dash": shell,
     "echo": _echo,
     "env": _env,
     "false": _false,
-    "grep": _grep,
-    "head": _of_lines(_head),
     "hostname": _hostname,
     "id": _id,
-    "ls": _ls,
-    "mkdir": _mkdir,
-    "mv": _copy,
     "printenv": _printenv,
     "printf": _printf,
     "pwd": _pwd,
-    "rm": _rm,
     "seq": _seq,
     "sh": shell,
     "sleep": _sleep,
-    "sort": _of_lines(_sort),
     "sync": _true,
-    "tail": _of_lines(_tail),
     "tar": tar,
-    "tee": _tee,
-    "test": _test,
-    "touch": _touch,
     "true": _true,
     "uname": _uname,
-    "wc": _of_lines(_wc),
     "whoami": _whoami,
 }

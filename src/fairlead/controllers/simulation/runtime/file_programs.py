@@ -1,0 +1,223 @@
+"""Programs that work on files: `ls`, `cp`, `rm`, `test` and others."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from fairlead.controllers.simulation.runtime.files import Entry, FileError
+from fairlead.controllers.simulation.runtime.process import (
+    STDOUT,
+    Process,
+    Program,
+    Read,
+    Step,
+    Write,
+    error,
+    operands,
+    output,
+)
+
+
+def _for_each(
+    process: Process, names: Iterable[str], do: Callable[[str], None], *, quiet: bool = False
+) -> Program:
+    """Do something to files, and report those for which it fails."""
+    code = 0
+    for name in names:
+        yield Step()
+        try:
+            do(process.path(name))
+        except FileError as failed:
+            if not quiet:
+                yield error(f"{process.arguments[0]}: {name}: {failed.reason}\n")
+                code = 1
+    return code
+
+
+def _ls(process: Process) -> Program:
+    flags, names = operands(process)
+    code = 0
+    for name in names or ["."]:
+        path = process.path(name)
+        try:
+            entry = process.files.entry(path)
+            is_directory = entry is not None and entry.data is None and "d" not in flags
+            listed = process.files.list(path) if is_directory or entry is None else [name]
+        except FileError as failed:
+            yield error(f"ls: {name}: {failed.reason}\n")
+            code = 1
+            continue
+        shown = [each for each in listed if "a" in flags or not each.startswith("..")]
+        for each in shown:
+            inner = process.files.entry(posixpath.join(path, each) if is_directory else path)
+            yield output(_long(each, inner) if "l" in flags and inner else f"{each}\n")
+    return code
+
+
+def _long(name: str, entry: Entry) -> str:
+    kind = "d" if entry.data is None else "-"
+    rights = "".join(
+        sign if entry.mode >> (8 - place) & 1 else "-" for place, sign in enumerate("rwxrwxrwx")
+    )
+    return (
+        f"{kind}{rights}    1 root     root     {len(entry.data or b''):>9} Jan  1 00:00 {name}\n"
+    )
+
+
+def _mkdir(process: Process) -> Program:
+    flags, names = operands(process)
+
+    def make(path: str) -> None:
+        process.files.make_directory(path, with_parents="p" in flags)
+
+    return (yield from _for_each(process, names, make))
+
+
+def _touch(process: Process) -> Program:
+    _, names = operands(process)
+
+    def touch(path: str) -> None:
+        process.files.write(path, b"", append=True)
+
+    return (yield from _for_each(process, names, touch))
+
+
+def _rm(process: Process) -> Program:
+    flags, names = operands(process)
+
+    def remove(path: str) -> None:
+        entry = process.files.entry(path)
+        if entry is not None and entry.data is None and "r" not in flags.lower():
+            raise FileError(path, "is a directory")
+        process.files.remove(path)
+
+    return (yield from _for_each(process, names, remove, quiet="f" in flags))
+
+
+def _copy(process: Process) -> Program:
+    """`cp` and `mv`."""
+    _, names = operands(process)
+    if len(names) < 2:
+        yield error(f"{process.arguments[0]}: missing operand\n")
+        return 1
+    *sources, target = names
+    files, place = process.files, process.path(target)
+
+    def copy(source: str) -> None:
+        into = files.entry(place)
+        inside = into is not None and into.data is None
+        base = posixpath.join(place, posixpath.basename(source)) if inside else place
+        for path, entry in list(files.walk(source)):
+            goal = base + path[len(source) :]
+            if entry.data is None:
+                files.make_directory(goal, with_parents=True)
+            else:
+                files.write(goal, entry.data, mode=entry.mode)
+        if posixpath.basename(process.arguments[0]) == "mv":
+            files.remove(source)
+
+    return (yield from _for_each(process, sources, copy))
+
+
+def _tee(process: Process) -> Program:
+    flags, names = operands(process)
+    is_first, code = True, 0
+    while True:
+        data = yield Read()
+        for name in names:
+            append = "a" in flags or not is_first
+            try:
+                process.files.write(process.path(name), data, append=append)
+            except FileError as failed:
+                yield error(f"tee: {name}: {failed.reason}\n")
+                code = 1
+        if not data:
+            return code
+        is_first = False
+        yield Write(STDOUT, data)
+
+
+def _test(process: Process) -> Program:
+    """`test` and `[`."""
+    words = process.arguments[1:]
+    if posixpath.basename(process.arguments[0]) == "[":
+        if words[-1:] != ["]"]:
+            yield error("sh: [: missing ]\n")
+            return 2
+        words = words[:-1]
+    yield Step()
+    try:
+        return int(not _holds(process, words))
+    except ValueError as failed:
+        yield error(f"sh: {failed}\n")
+        return 2
+
+
+def _holds(process: Process, words: list[str]) -> bool:
+    """Raises ValueError."""
+    for operator, combine in (("-o", any), ("-a", all)):
+        if operator in words[1:-1]:
+            at = words.index(operator, 1)
+            return combine((_holds(process, words[:at]), _holds(process, words[at + 1 :])))
+    if words[:1] == ["!"]:
+        return not _holds(process, words[1:])
+    if len(words) < 2:
+        return bool(words and words[0])
+    if len(words) == 2:
+        return _unary(process, *words)
+    if len(words) == 3 and words[1] in _COMPARISONS:
+        return _COMPARISONS[words[1]](words[0], words[2])
+    raise ValueError(f"{words[1]}: unknown operand")
+
+
+def _unary(process: Process, operator: str, operand: str) -> bool:
+    if operator in "-z-n" and len(operator) == 2:
+        return (operator == "-z") == (operand == "")
+    entry = process.files.entry(process.path(operand))
+    if operator == "-f":
+        return entry is not None and entry.data is not None
+    if operator == "-d":
+        return entry is not None and entry.data is None
+    if operator == "-s":
+        return entry is not None and bool(entry.data)
+    if operator in ("-e", "-r", "-w", "-x"):
+        return entry is not None
+    raise ValueError(f"{operator}: unknown operand")
+
+
+def _integers(compare: Callable[[int, int], bool]) -> Callable[[str, str], bool]:
+    def compared(left: str, right: str) -> bool:
+        for text in (left, right):
+            if not re.fullmatch(r"\s*[-+]?\d{1,18}\s*", text):
+                raise ValueError(f"{text}: bad number")
+        return compare(int(left), int(right))
+
+    return compared
+
+
+_COMPARISONS: Mapping[str, Callable[[str, str], bool]] = {
+    "=": lambda a, b: a == b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "-eq": _integers(lambda a, b: a == b),
+    "-ne": _integers(lambda a, b: a != b),
+    "-lt": _integers(lambda a, b: a < b),
+    "-le": _integers(lambda a, b: a <= b),
+    "-gt": _integers(lambda a, b: a > b),
+    "-ge": _integers(lambda a, b: a >= b),
+}
+
+
+FILE_PROGRAMS: Mapping[str, Callable[[Process], Program]] = {
+    "[": _test,
+    "cp": _copy,
+    "ls": _ls,
+    "mkdir": _mkdir,
+    "mv": _copy,
+    "rm": _rm,
+    "tee": _tee,
+    "test": _test,
+    "touch": _touch,
+}

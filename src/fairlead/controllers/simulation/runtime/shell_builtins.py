@@ -1,0 +1,177 @@
+"""The commands that a shell carries out itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from fairlead.controllers.simulation.runtime.process import (
+    NOT_FOUND,
+    Program,
+    Read,
+    Step,
+    error,
+    output,
+)
+from fairlead.controllers.simulation.runtime.shell_state import (
+    MAX_CALLS,
+    SYNTAX_ERROR,
+    FunctionReturn,
+    LoopExit,
+    ShellExit,
+)
+
+if TYPE_CHECKING:
+    from fairlead.controllers.simulation.runtime.shell import Shell
+
+
+def _exit(shell: Shell, words: list[str]) -> Program:
+    yield Step()
+    raise ShellExit(_code(words, shell.state.status))
+
+
+def _return(shell: Shell, words: list[str]) -> Program:
+    yield Step()
+    raise FunctionReturn(_code(words, shell.state.status))
+
+
+def _leave(shell: Shell, words: list[str]) -> Program:
+    yield Step()
+    raise LoopExit(goes_on=words[0] == "continue")
+
+
+def _cd(shell: Shell, words: list[str]) -> Program:
+    target = words[1] if len(words) > 1 else shell.state.process.environment.get("HOME", "/")
+    path = shell.state.process.path(target)
+    entry = shell.state.process.files.entry(path)
+    if entry is None or entry.data is not None:
+        yield error(f"sh: cd: can't cd to {target}\n")
+        return SYNTAX_ERROR
+    shell.state.process.directory = path
+    return 0
+
+
+def _export(shell: Shell, words: list[str]) -> Program:
+    yield Step()
+    for word in words[1:]:
+        name, equals, value = word.partition("=")
+        if equals:
+            shell.state.process.environment[name] = value
+    return 0
+
+
+def _unset(shell: Shell, words: list[str]) -> Program:
+    yield Step()
+    for word in words[1:]:
+        shell.state.process.environment.pop(word, None)
+        shell.state.functions.pop(word, None)
+    return 0
+
+
+def _set(shell: Shell, words: list[str]) -> Program:
+    yield Step()
+    for index, word in enumerate(words[1:], start=1):
+        if word == "--":
+            shell.state.positional[1:] = words[index + 1 :]
+            break
+        if word[:1] in "-+" and "e" in word.partition("o")[0]:
+            shell.state.stops_at_failure = word[0] == "-"
+    return 0
+
+
+def _shift(shell: Shell, words: list[str]) -> Program:
+    yield Step()
+    count = int(words[1]) if len(words) > 1 and words[1].isdigit() else 1
+    del shell.state.positional[1 : 1 + count]
+    return 0
+
+
+def _read(shell: Shell, words: list[str]) -> Program:
+    data = yield Read(is_line=True)
+    line, _, _ = data.decode(errors="replace").partition("\n")
+    names = [word for word in words[1:] if not word.startswith("-")] or ["REPLY"]
+    values = line.split(None, len(names) - 1) + [""] * len(names)
+    shell.state.process.environment.update(zip(names, values, strict=False))
+    return 0 if data else 1
+
+
+def _wait(shell: Shell, words: list[str]) -> Program:
+    yield Step()
+    background, shell.state.background = shell.state.background, []
+    for begin in background:
+        yield from begin()
+    return 0
+
+
+def _exec(shell: Shell, words: list[str]) -> Program:
+    if len(words) == 1:
+        return 0
+    raise ShellExit((yield from shell.call(words[1:], {})))
+
+
+def _eval(shell: Shell, words: list[str]) -> Program:
+    if shell.state.calls >= MAX_CALLS:
+        yield error("sh: eval: nested too deeply\n")
+        return 1
+    shell.state.calls += 1
+    try:
+        return (yield from shell.run_line(" ".join(words[1:])))
+    finally:
+        shell.state.calls -= 1
+
+
+def _ignored(shell: Shell, words: list[str]) -> Program:
+    """`trap` and others that change nothing here."""
+    yield Step()
+    return 0
+
+
+def _type(shell: Shell, words: list[str]) -> Program:
+    """`command -v` and `type`: whether there is such a command."""
+    names = [word for word in words[1:] if not word.startswith("-")]
+    if words[0] == "command" and "-v" not in words:
+        return (yield from shell.call(names, {})) if names else 0
+    code = 0
+    for name in names:
+        child = shell.state.process.child([name])
+        known = name in BUILTINS or name in shell.state.functions
+        program = None if known else shell.state.process.find(child)
+        if program is not None:
+            program.close()
+        if known or program is not None:
+            yield output(f"{name}\n")
+        else:
+            code = NOT_FOUND
+    return code
+
+
+def _code(words: Sequence[str], status: int) -> int:
+    if len(words) < 2:
+        return status
+    return int(words[1]) % 256 if words[1].isdigit() and len(words[1]) < 10 else SYNTAX_ERROR
+
+
+BUILTINS: Mapping[str, Callable[[Shell, list[str]], Program]] = {
+    ":": _ignored,
+    ".": _ignored,
+    "break": _leave,
+    "cd": _cd,
+    "command": _type,
+    "continue": _leave,
+    "eval": _eval,
+    "exec": _exec,
+    "exit": _exit,
+    "export": _export,
+    "local": _export,
+    "read": _read,
+    "readonly": _export,
+    "return": _return,
+    "set": _set,
+    "shift": _shift,
+    "trap": _ignored,
+    "type": _type,
+    "ulimit": _ignored,
+    "umask": _ignored,
+    "unset": _unset,
+    "wait": _wait,
+}
