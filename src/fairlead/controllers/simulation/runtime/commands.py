@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from time import thread_time
 from typing import NamedTuple
 
 from fairlead.base.caches import BoundedCache
@@ -29,7 +30,8 @@ from fairlead.controllers.simulation.runtime.sources import Sources, expand, hos
 
 FOREVER = float("inf")
 SHORT_LIFE = 1.0  # seconds that an unknown program runs in a pod that is to finish
-_MAX_STEPS = 5_000  # of one run; a program that takes more runs on without output
+# A program that takes more than this runs on without output.
+_MAX_STEPS, _MAX_CPU_SECONDS = 2_000, 0.02
 _MAX_OUTPUT = 64 * 1024  # bytes; older output is dropped
 _KEPT_RUNS = 1_000
 
@@ -135,7 +137,7 @@ class MainProcess:
 
     def advance(self, until: float) -> None:
         """Run until a time, in seconds after the start, or to the end."""
-        run = self.run
+        run, started = self.run, thread_time()
         while self._program is not None and run.end <= until:
             try:
                 effect = next(self._program) if self._effect is None else self._program.send(b"")
@@ -149,9 +151,8 @@ class MainProcess:
                 run.end += effect.seconds
             elif isinstance(effect, Write) and effect.data:
                 self._keep(Output(run.end, effect.stream, effect.data[-_MAX_OUTPUT:]))
-            if self._steps >= _MAX_STEPS or (
-                isinstance(effect, Read) and self.process.has_terminal
-            ):
+            is_busy = self._steps >= _MAX_STEPS or thread_time() - started > _MAX_CPU_SECONDS
+            if is_busy or (isinstance(effect, Read) and self.process.has_terminal):
                 run.end = FOREVER
             if run.end == FOREVER:
                 self._program.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from fairlead.controllers.simulation.runtime import arithmetic
@@ -23,7 +23,8 @@ from fairlead.controllers.simulation.runtime.shell_state import (
     ShellState,
 )
 
-MAX_WORDS = 256 * 1024  # characters of a word, and of all arguments of a command
+MAX_WORDS = 64 * 1024  # characters of a word, and of all arguments of a command
+_MAX_MATCHED = 512  # characters of a text and a pattern
 _PATTERN = re.compile(r"[*?\[]")
 
 Expanding = Generator[Effect, bytes, str]
@@ -107,7 +108,7 @@ class Expansion:
         matching = [
             f"{directory}{slash}{each}"
             for each in names
-            if fnmatchcase(each, name) and (hidden or not each.startswith("."))
+            if matches(each, name) and (hidden or not each.startswith("."))
         ]
         return matching or [pattern]
 
@@ -174,10 +175,19 @@ class Expansion:
         return _trimmed(value or "", pattern, operator)
 
 
+def matches(text: str, pattern: str) -> bool:
+    """Whether a pattern of the shell matches a whole text. Long texts only match themselves."""
+    if len(text) + len(pattern) > _MAX_MATCHED:
+        return text == pattern
+    return fnmatchcase(text, pattern)
+
+
 def _trimmed(value: str, pattern: str, operator: str) -> str:
-    """Cut a prefix (`#`) or suffix (`%`) that matches; doubled: the longest."""
-    positions: Iterator[int] = iter(range(len(value) + 1))
-    if (operator == "##") or (operator == "%"):
+    """Cut a prefix (`#`) or suffix (`%`) that matches; doubled: the longest. Long values stay."""
+    if len(value) + len(pattern) > _MAX_MATCHED:
+        return value
+    positions: Iterable[int] = range(len(value) + 1)
+    if operator in ("##", "%"):
         positions = reversed(range(len(value) + 1))
     for at in positions:
         head, tail = value[:at], value[at:]

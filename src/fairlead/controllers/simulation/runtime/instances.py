@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from time import thread_time
 
 from fairlead.base import clock
 from fairlead.codec.types.model import Object
@@ -30,8 +31,8 @@ from fairlead.operations.api import CommandStreams
 
 _KEPT_PODS = 256
 _MAX_BYTES = 128 * 1024 * 1024  # of files of all containers
-_STEPS_AT_ONCE = 200  # before other work gets a turn
-_PAUSE_EVERY, _PAUSE = 10_000, 0.05  # a busy program gets a small part of a processor
+_SLICE = 0.003  # seconds that a program computes before other work gets a turn
+_SHARE = 4  # times as long as it computed, a busy program pauses
 
 
 @dataclass(slots=True)
@@ -88,7 +89,7 @@ class Instances:
 async def run_live(program: Program, streams: CommandStreams) -> int:
     """Run a program in real time with a client; returns its exit code."""
     pending = b""
-    steps = 0
+    busy = 0.0
     try:
         effect: Effect = next(program)
         while True:
@@ -99,10 +100,12 @@ async def run_live(program: Program, streams: CommandStreams) -> int:
                 await streams.write(effect.stream, effect.data)
             elif isinstance(effect, Wait):
                 await asyncio.sleep(min(effect.seconds, 10**9))
-            steps += 1
-            if steps % _STEPS_AT_ONCE == 0:
-                await asyncio.sleep(_PAUSE if steps % _PAUSE_EVERY == 0 else 0)
+            began = thread_time()
             effect = program.send(sent)
+            busy += thread_time() - began
+            if busy > _SLICE:
+                await asyncio.sleep(busy * _SHARE)
+                busy = 0.0
     except StopIteration as stop:
         return int(stop.value)
     finally:

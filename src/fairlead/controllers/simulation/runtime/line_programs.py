@@ -17,7 +17,7 @@ from fairlead.controllers.simulation.runtime.process import (
     read_all,
 )
 
-_MAX_INPUT = 1024 * 1024
+_MAX_INPUT = 256 * 1024
 _FAILED = 2
 
 

@@ -25,7 +25,7 @@ from fairlead.controllers.simulation.runtime.process import (
 )
 from fairlead.controllers.simulation.runtime.shell import shell
 
-_MAX_NUMBERS = 100_000
+_MAX_NUMBERS = 10_000
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})([smhd]?)", re.ASCII)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "a": "\a", "b": "\b", "e": "\x1b"}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from functools import partial
 
-from fairlead.controllers.simulation.runtime.expansion import Expanding, Expansion
+from fairlead.controllers.simulation.runtime.expansion import Expanding, Expansion, matches
 from fairlead.controllers.simulation.runtime.files import FileError
 from fairlead.controllers.simulation.runtime.process import (
     NOT_FOUND,
@@ -46,7 +45,7 @@ from fairlead.controllers.simulation.runtime.shell_state import (
 )
 from fairlead.controllers.simulation.runtime.shell_syntax import ShellSyntaxError, parse
 
-_MAX_BUFFER = 256 * 1024  # bytes between the commands of a pipeline, or of a substitution
+_MAX_BUFFER = 64 * 1024  # bytes between the commands of a pipeline, or of a substitution
 
 
 def shell(process: Process) -> Program:
@@ -263,7 +262,7 @@ class Shell:
         for patterns, body in command.branches:
             for pattern in patterns:
                 text = yield from self._words.text(pattern)
-                if fnmatchcase(value, text):
+                if matches(value, text):
                     self.state.status = 0
                     return (yield from self._script(body))
         return 0
