@@ -12,7 +12,8 @@ from support.authentication import OidcProvider, make_ca, rsa_key
 from support.process import FreshServer, ServerProcess
 from support.waiting import eventually
 
-from fairlead.auth.authentication.configuration import AuthenticationFile, ClaimMappings
+from fairlead.auth.authentication.claim_mappings import ClaimMappings
+from fairlead.auth.authentication.configuration import AuthenticationFile
 from fairlead.auth.authentication.tokens import BadToken
 from fairlead.auth.authentication.user import User
 from fairlead.base.dialect import KUBERNETES
