@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from support.openapi import ask, resources
@@ -12,9 +12,11 @@ from fairlead.api.openapi import CustomSchema, OpenApi
 from fairlead.api.openapi.custom import without_choices
 from fairlead.api.openapi.names import Names
 from fairlead.base.dialect import KUBERNETES
+from fairlead.base.release import V1_25, V1_36, Release
 from fairlead.resources.registry import GroupVersion, Resource, Resources
 
 NAME = "com.example.stable.v1.Widget"
+INTEGER_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -34,8 +36,8 @@ SCHEMA: dict[str, Any] = {
 class Widgets:
     """A server that serves one custom kind."""
 
-    def __init__(self, schema: dict[str, Any] | None) -> None:
-        self.resources: Resources = resources()
+    def __init__(self, schema: dict[str, Any] | None, release: Release = V1_25) -> None:
+        self.resources: Resources = resources(release=release)
         self.openapi = OpenApi(self.resources)
         version = GroupVersion("stable.example.com", "stable.example.com", "v1")
         marks = {"namespaced": ""}
@@ -48,6 +50,7 @@ class Widgets:
                 self.resources.dialect, self.resources.types, version, full, kind, {}, widgets
             )
             widgets.subresources[name] = resource
+        widgets.custom = cast(Any, self)  # whatever it is, the kind is not built in
         version.resources["widgets"] = widgets
         self.resources.groups["stable.example.com"] = {"v1": version}
         self.schema = CustomSchema("1", schema, "WidgetCollection")
@@ -170,3 +173,66 @@ def test_what_the_old_version_cannot_say_is_left_open(
     schema: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     assert without_choices(Names(KUBERNETES), schema) == expected
+
+
+# Release 1.36 describes custom resources apart from all others.
+
+ITEM = "/apis/stable.example.com/v1/namespaces/{namespace}/widgets/{name}"
+
+
+@pytest.fixture(scope="module")
+def later() -> Widgets:
+    properties = {
+        "port": {"x-kubernetes-int-or-string": True},
+        "limited": {"x-kubernetes-int-or-string": True, "anyOf": [{"minimum": 3}]},
+        "known": {"x-kubernetes-int-or-string": True, "anyOf": INTEGER_OR_STRING},
+        "inner": {
+            "type": "object",
+            "required": ["spec"],
+            "x-kubernetes-embedded-resource": True,
+            "properties": {"spec": {"type": "string"}},
+        },
+    }
+    return Widgets({"type": "object", "properties": properties}, V1_36)
+
+
+def test_a_later_document_of_a_custom_group_has_nothing_of_discovery(later: Widgets) -> None:
+    index = later.get("/openapi/v3")["paths"]
+    assert [name for name in index if "stable" in name] == ["apis/stable.example.com/v1"]
+    assert index.keys() >= {"apis/apps", "apis/apps/v1"}
+    paths = {*later.new["paths"], *later.old["paths"]}
+    about = "/apis/stable.example.com/"
+    assert not paths & {about, f"{about}v1/", f"{about}v1/watch/widgets"}
+    assert "/apis/apps/v1/watch/deployments" in paths
+    assert list(later.new["components"]) == ["schemas"]
+    assert not [name for name in later.new["components"]["schemas"] if "APIResource" in name]
+
+
+def test_later_operations_on_custom_objects(later: Widgets) -> None:
+    document = later.new
+    item, scale = document["paths"][ITEM], document["paths"][f"{ITEM}/scale"]
+    assert list(item["put"]["requestBody"]["content"]) == ["application/json", "application/yaml"]
+    read = item["get"]["responses"]["200"]["content"]
+    assert list(read) == ["application/json", "application/yaml"]
+    assert [parameter["name"] for parameter in item["get"]["parameters"]] == ["resourceVersion"]
+    assert list(item["patch"]["responses"]) == ["200", "401"]
+    collection = document["paths"][ITEM.removesuffix("/{name}")]
+    assert collection["delete"]["parameters"] == collection["get"]["parameters"]
+    assert "requestBody" not in collection["delete"]
+    kind = {"group": "stable.example.com", "kind": "Widget", "version": "v1"}
+    assert scale["get"]["x-kubernetes-group-version-kind"] == kind
+    options = document["components"]["schemas"][
+        "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
+    ]
+    groups = {kind["group"] for kind in options["x-kubernetes-group-version-kind"]}
+    assert {"", "apps"} <= groups
+    assert not groups & {"admission.k8s.io", "stable.example.com"}
+
+
+def test_later_schemas_of_custom_objects(later: Widgets) -> None:
+    fields = later.new["components"]["schemas"][NAME]["properties"]
+    assert fields["port"]["anyOf"] == INTEGER_OR_STRING
+    assert fields["limited"]["allOf"] == [{"anyOf": INTEGER_OR_STRING}]
+    assert "allOf" not in fields["known"]
+    assert fields["inner"]["required"] == ["spec", "kind", "apiVersion"]
+    assert "anyOf" not in later.old["definitions"][NAME]["properties"]["port"]

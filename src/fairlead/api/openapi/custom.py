@@ -8,6 +8,7 @@ from typing import Any
 from fairlead.api.openapi.knowledge import Published
 from fairlead.api.openapi.names import Names
 from fairlead.api.openapi.schemas import META, Schema, Schemas
+from fairlead.resources.custom.schema.markers import INT_OR_STRING, states_int_or_string
 from fairlead.resources.registry import Resource
 
 _CHOICES = ("allOf", "anyOf", "oneOf", "not")
@@ -28,7 +29,9 @@ def publish_list(schemas: Schemas, resource: Resource, custom: Published) -> Sch
     full = _name(schemas, resource, custom.list_kind)
     if full not in schemas.by_name:
         items = {"type": "array", "items": publish(schemas, resource, custom)}
+        text = {"description": f"A list of {resource.kind} objects."} if schemas.is_exact else {}
         schemas.by_name[full] = {
+            **text,
             "type": "object",
             "required": ["items"],
             "properties": {
@@ -79,22 +82,36 @@ def _with_metadata(schemas: Schemas, schema: dict[str, Any] | None) -> Schema:
         if schema.get(schemas.names.preserve):
             return {"type": "object"}
         schema = without_choices(schemas.names, schema)
-    schema = _with_embedded(schemas, schema)
+    schema = _completed(schemas, schema)
     return {**schema, "properties": {**schema.get("properties", {}), **_object_meta(schemas)}}
 
 
-def _with_embedded(schemas: Schemas, schema: dict[str, Any]) -> Schema:
-    """Add the standard metadata to embedded resources."""
+def _completed(schemas: Schemas, schema: dict[str, Any]) -> Schema:
+    """Add the standard metadata to embedded resources, and in later releases the types to values
+    that are int-or-string."""
 
     def inner(part: dict[str, Any]) -> Schema:
-        return _with_embedded(schemas, part)
+        return _completed(schemas, part)
 
     result = {key: _changed_keyword(key, value, inner) for key, value in schema.items()}
     is_open = result.get(schemas.names.preserve) and not schemas.flavour.choices
     if result.get(schemas.names.embedded) and not is_open:
         result["properties"] = {**result.get("properties", {}), **_object_meta(schemas)}
-        result["required"] = sorted({*result.get("required", []), "apiVersion", "kind"})
+        required = dict.fromkeys((*result.get("required", []), "kind", "apiVersion"))
+        result["required"] = list(required) if schemas.is_exact else sorted(required)
+    if result.get(schemas.names.int_or_string) and schemas.is_exact and schemas.flavour.choices:
+        _add_types(result)
     return result
+
+
+def _add_types(schema: Schema) -> None:
+    """Add the types of an int-or-string, unless its author did."""
+    if any(states_int_or_string(schema)):
+        return
+    if "anyOf" in schema:
+        schema["allOf"] = [{"anyOf": INT_OR_STRING}, *schema.get("allOf", [])]
+    else:
+        schema["anyOf"] = INT_OR_STRING
 
 
 def _changed_keyword(key: str, value: Any, change: Callable[[dict[str, Any]], Schema]) -> Any:

@@ -51,10 +51,11 @@ class Builder:
         group-version or of all."""
         if not self._is_exact:
             return self._builtin
-        if document is not None:
+        of_custom = document is not None and self._is_brief(document)
+        if document is not None and not of_custom:
             return tuple(dict.fromkeys((("", "v1"), (document.group, document.version))))
         group_name = self._resources.dialect.group_name
-        versions = all_versions(self._resources.release)
+        versions = all_versions(self._resources.release, of_custom=of_custom)
         return tuple((group_name(group), version) for group, version in versions)
 
     def _parts(
@@ -75,15 +76,19 @@ class Builder:
     def version(self, group_version: GroupVersion) -> dict[str, Any]:
         """The OpenAPI 3 document of a group-version."""
         schemas, operations = self._parts(V3, group_version)
-        paths = [
-            overview.of_version(self._names, schemas, group_version),
-            *operations.paths(group_version),
-        ]
+        paths = [*self.about_version(schemas, group_version), *operations.paths(group_version)]
         document = self._v3(schemas, paths)
-        if self._resources.release.minor >= 36 and self._resources.is_custom(group_version.group):
+        if self._is_brief(group_version):
             title = f"{self._names.title} CRD Swagger"
             document["info"] = {"title": title, "version": "v0.1.0"}
+            del document["components"]["securitySchemes"]
         return document
+
+    def _is_brief(self, group_version: GroupVersion) -> bool:
+        """Whether a version is described as later releases describe custom resources, without its
+        discovery."""
+        kinds = map(self._find_custom, group_version.resources.values())
+        return self._is_exact and all(kind is not None for kind in kinds)
 
     def group(self, group: str) -> dict[str, Any]:
         schemas, _ = self._parts(V3)
@@ -129,11 +134,15 @@ class Builder:
             paths += map(overview.of_issuer, overview.ISSUER_PATHS)
         return paths
 
-    def about_group(self, schemas: Schemas, group: str) -> Path:
-        return overview.of_group(self._names, schemas, group)
+    def about_group(self, schemas: Schemas, group: str) -> list[Path]:
+        if not overview.describes_group(self._resources, group):
+            return []
+        return [overview.of_group(self._names, schemas, group)]
 
-    def about_version(self, schemas: Schemas, group_version: GroupVersion) -> Path:
-        return overview.of_version(self._names, schemas, group_version)
+    def about_version(self, schemas: Schemas, group_version: GroupVersion) -> list[Path]:
+        if self._is_brief(group_version):
+            return []
+        return [overview.of_version(self._names, schemas, group_version)]
 
 
 class Swagger:
@@ -152,8 +161,8 @@ class Swagger:
     def add(self, group_version: GroupVersion) -> None:
         builder, schemas = self._builder, self._schemas
         about = [
-            builder.about_group(schemas, group_version.group),
-            builder.about_version(schemas, group_version),
+            *builder.about_group(schemas, group_version.group),
+            *builder.about_version(schemas, group_version),
         ]
         paths = [*about, *self._operations.paths(group_version)]
         self._paths.update(_path_objects(self._writer, paths))

@@ -58,6 +58,7 @@ class Names:
         self.patch_key = self.extension("patch-merge-key")
         self.unions = self.extension("unions")
         self.embedded = self.extension("embedded-resource")
+        self.int_or_string = self.extension("int-or-string")
         self.preserve = self.extension("preserve-unknown-fields")
         self.selectable = self.extension("selectable-fields")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.api.negotiation import JSON, media_types
+from fairlead.api.negotiation import JSON, YAML, media_types
 from fairlead.api.openapi.names import Names
 from fairlead.api.openapi.operations import ANYTHING, OBJECT, PLAIN, STREAM, Operation, Path
 from fairlead.api.openapi.schemas import Schema
@@ -86,6 +86,8 @@ class Writer(ABC):
         return result
 
     def _writes(self, operation: Operation) -> list[str]:
+        if self._is_exact and operation.is_custom:
+            return [JSON, YAML]
         if operation.produces == ANYTHING:
             return ["*/*"]
         if operation.produces == PLAIN:
@@ -97,7 +99,7 @@ class Writer(ABC):
     def _reads(self, operation: Operation) -> list[str]:
         if operation.is_patch:
             return [kind for kind in TYPES if kind != STRATEGIC or not operation.is_custom]
-        if self._is_exact and operation.is_overview:
+        if self._is_exact and (operation.is_overview or operation.is_custom):
             return self._writes(operation)
         return ["*/*"]
 

@@ -9,7 +9,6 @@ from fairlead.api.openapi.custom import publish, publish_list
 from fairlead.api.openapi.knowledge import FindCustom
 from fairlead.api.openapi.names import Names, capital
 from fairlead.api.openapi.schemas import META, Schema, Schemas
-from fairlead.api.openapi.tables import is_exact
 from fairlead.resources.registry import GroupVersion, Resource
 
 OK, CREATED, ACCEPTED = "200", "201", "202"
@@ -86,7 +85,7 @@ class Operations:
             yield Path(f"{base}/{resource.name}", [listing], parameters="list")
         yield Path(path, self._on_collection(resource), placed)
         yield Path(item, self._on_item(resource), ("name", *placed))
-        if "watch" in resource.verbs:
+        if "watch" in resource.verbs and not self._is_brief(resource):
             yield from self._watches(resource)
 
     def _on_collection(self, resource: Resource) -> list[Operation]:
@@ -94,9 +93,12 @@ class Operations:
         if "deletecollection" in resource.verbs:
             suffix = f"Collection{_scoped(resource)}"
             deletion = self._operation(resource, "delete", "delete", suffix, "deletecollection")
-            deletion.parameters, deletion.body_required = "deletecollection", False
-            deletion.body = self._schemas.of_type(META, "DeleteOptions")
             deletion.answers = {OK: self._schemas.of_type(META, "Status")}
+            if self._is_brief(resource):
+                deletion.parameters = "list"
+            else:
+                deletion.parameters, deletion.body_required = "deletecollection", False
+                deletion.body = self._schemas.of_type(META, "DeleteOptions")
             operations.append(deletion)
         if "list" in resource.verbs:
             operations.append(self._list(resource, _scoped(resource), parameters="list"))
@@ -133,21 +135,25 @@ class Operations:
     def _tells_status(self, resource: Resource) -> bool:
         """Whether the documents say that a delete is answered with a Status although it is not
         always."""
-        return is_exact(self._schemas.release) and resource.key == _NAMESPACES
+        return self._schemas.is_exact and resource.key == _NAMESPACES
 
     def _reading(self, resource: Resource, suffix: str) -> Operation:
         operation = self._operation(resource, "get", "read", suffix, "get")
         operation.answers = {OK: self._schema(resource)}
+        if self._is_brief(resource):
+            operation.parameters = "get"
         return operation
 
     def _writing(self, resource: Resource, verb: str, suffix: str) -> Operation:
         method = _METHODS[verb]
         operation = self._operation(resource, method, _NAMES[verb], suffix, method)
         answer = self._schema(resource)
-        operation.answers = {OK: answer, CREATED: answer}
+        operation.is_patch = verb == "patch"
+        operation.answers = {OK: answer}
+        if not (operation.is_patch and self._is_brief(resource)):
+            operation.answers[CREATED] = answer
         if verb == "create":
             operation.answers[ACCEPTED] = answer
-        operation.is_patch = verb == "patch"
         operation.parameters = "patch" if operation.is_patch else "write"
         operation.body = self._schemas.shared("Patch") if operation.is_patch else answer
         return operation
@@ -189,14 +195,14 @@ class Operations:
             if verb in resource.verbs:
                 operations.append(self._writing(resource, verb, suffix))
         if resource.subresource == "log":
-            produces = PLAIN if is_exact(self._schemas.release) else ANYTHING
+            produces = PLAIN if self._schemas.is_exact else ANYTHING
             operations[0].produces, operations[0].answers = produces, {OK: TEXT}
         yield Path(path, operations, placed, resource.subresource)
 
     def _connecting(self, resource: Resource, suffix: str) -> list[Operation]:
         operations = []
         methods = [_METHODS[verb] for verb in resource.verbs]
-        if resource.takes_path and is_exact(self._schemas.release):
+        if resource.takes_path and self._schemas.is_exact:
             methods += ["head", "options"]
         for method in methods:
             name = f"{capital(method)}{suffix}"
@@ -209,7 +215,8 @@ class Operations:
         self, resource: Resource, method: str, name: str, suffix: str, action: str
     ) -> Operation:
         group_version = resource.group_version
-        body_version = self._served.get(resource.body_version, group_version)
+        owner = resource.parent if resource.parent and self._is_brief(resource) else resource
+        body_version = self._served.get(owner.body_version, group_version)
         return Operation(
             method=method,
             id=self._names.operation(name, group_version, suffix),
@@ -218,11 +225,18 @@ class Operations:
             action=action,
             kind={
                 "group": body_version.group,
-                "kind": resource.kind,
+                "kind": owner.kind,
                 "version": body_version.version,
             },
             is_custom=self._find_custom(resource.parent or resource) is not None,
         )
+
+    def _is_brief(self, resource: Resource) -> bool:
+        """Whether a resource is described as later releases describe custom ones: without paths of
+        watches, with the parameters of a list for deletecollection, and with the kind of the
+        object for its scale."""
+        is_custom = self._find_custom(resource.parent or resource) is not None
+        return is_custom and self._schemas.is_exact
 
     def _schema(self, resource: Resource) -> Schema:
         custom = self._find_custom(resource.parent or resource)

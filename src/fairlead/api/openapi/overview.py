@@ -7,7 +7,7 @@ from fairlead.api.openapi.names import Names
 from fairlead.api.openapi.operations import OK, TEXT, Operation, Path, base_path
 from fairlead.api.openapi.schemas import META, Schema, Schemas
 from fairlead.api.openapi.tables import is_exact
-from fairlead.resources.registry import GroupVersion
+from fairlead.resources.registry import GroupVersion, Resources
 
 # The documents of the issuer of service account tokens: operation, tag and media type.
 _ISSUER = {
@@ -38,6 +38,12 @@ def of_group(names: Names, schemas: Schemas, group: str) -> Path:
     name = names.group(group)
     answer = schemas.of_type(META, "APIGroup")
     return _path(f"/apis/{group}/", f"get{name}APIGroup", name[:1].lower() + name[1:], answer)
+
+
+def describes_group(resources: Resources, group: str) -> bool:
+    """Whether documents describe a group apart from its versions. Later releases do not if its
+    resources are custom."""
+    return not (is_exact(resources.release) and resources.is_custom(group))
 
 
 def of_groups(names: Names, schemas: Schemas) -> Path:

@@ -108,7 +108,7 @@ class Schemas:
         self._groups = groups
         self._texts = texts
         self._todo: list[Callable[[], None]] = []
-        self._is_exact = is_exact(types.release)
+        self.is_exact = is_exact(types.release)
         self._has_defaults = flavour.choices
         self._bare_list = types.struct(f"{META}.APIResource").fields["verbs"]
 
@@ -159,11 +159,11 @@ class Schemas:
         if text := self._texts.of_type(struct):
             schema["description"] = text
         schema["type"] = "object"
-        if fields or not self._is_exact:
+        if fields or not self.is_exact:
             schema["properties"] = {
                 field.name: self._property(struct, field, home) for field in fields
             }
-        ordered = struct.fields.values() if self._is_exact else fields
+        ordered = struct.fields.values() if self.is_exact else fields
         if required := [field.name for field in ordered if self._is_required(struct, field)]:
             schema["required"] = required
         if struct.atomic:
@@ -172,7 +172,7 @@ class Schemas:
             schema[self.names.preserve] = True
         if kinds := self._kinds(struct, home):
             schema[self.names.kind] = kinds
-        union = unions(self.release).get(f"{home}.{struct.name}") if self._is_exact else None
+        union = unions(self.release).get(f"{home}.{struct.name}") if self.is_exact else None
         if union is not None:
             schema[self.names.unions] = [_union(*union)]
 
@@ -191,7 +191,7 @@ class Schemas:
     def _default(self, struct: Struct, field: Field) -> Any:
         """The default that is published. That is the zero of fields that are always present, and
         few others."""
-        if not self._is_exact:
+        if not self.is_exact:
             return field.default
         if (_full_name(struct), field.name) in published_defaults(self.release):
             return self._zero(field.type) if field.default is None else field.default
@@ -215,7 +215,7 @@ class Schemas:
     def _element(self, node: Type, home: str) -> Schema:
         """The schema of the elements of a list or map."""
         schema = self._type(node, home)
-        zero = self._zero(node) if self._is_exact and self._has_defaults else None
+        zero = self._zero(node) if self.is_exact and self._has_defaults else None
         if zero is None:
             return schema
         return {"default": zero, **({"allOf": [schema]} if "$ref" in schema else schema)}

@@ -181,7 +181,7 @@ class OpenApi:
         base = identity.sources(self._resources.dialect, self._advertised)
         tags = {name: identity.of_name(base, name) for name in ("api", "apis", "version")}
         for group, versions in self._resources.groups.items():
-            if group and versions:
+            if group and versions and overview.describes_group(self._resources, group):
                 tags[f"apis/{group}"] = identity.of_name(base, group)
             for version, group_version in versions.items():
                 name = f"apis/{group}/{version}" if group else f"api/{version}"

@@ -51,10 +51,12 @@ def unions(release: Release) -> dict[str, list[str]]:
 
 
 @cache
-def all_versions(release: Release) -> tuple[tuple[str, str], ...]:
-    """Group and version of everything that has the types of all groups; groups are without the
-    dialect's domain."""
-    rows = blocks(release, "details.table")["everywhere"]
+def all_versions(release: Release, *, of_custom: bool) -> tuple[tuple[str, str], ...]:
+    """Group and version of everything that has the types of all groups, as documents of custom or
+    of other resources say; groups are without the dialect's domain."""
+    details = blocks(release, "details.table")
+    left_out = [row[0] for row in details["not-for-custom"]] if of_custom else []
+    rows = [row for row in details["everywhere"] if row[0] not in left_out]
     return tuple((row[0].strip("-"), version) for row in rows for version in row[1:])
 
 

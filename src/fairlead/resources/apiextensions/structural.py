@@ -9,7 +9,13 @@ from typing import Any
 from fairlead.base import meter
 from fairlead.base.patterns import PatternError, compiled
 from fairlead.resources.causes import Causes
-from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
+from fairlead.resources.custom.schema.markers import (
+    Markers,
+    Schema,
+    items_schema,
+    states_int_or_string,
+    values_schema,
+)
 
 ROOT, ITEM, FIELD = "root", "item", "field"
 _STEPS_PER_PATTERN = 1000  # compiling takes about a millisecond
@@ -18,7 +24,6 @@ _NO_TYPE = {
     ITEM: "must not be empty for specified array items",
     FIELD: "must not be empty for specified object fields",
 }
-_INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 _EMPTY, _UNDEFINED, _FALSE = (
     f"must be {word} to be structural" for word in ("empty", "undefined", "false")
 )
@@ -78,7 +83,7 @@ class _Structural:
     def check(self, schema: Schema, level: str, path: str) -> None:
         self._check_inside(schema, level, path)
         self._check_extensions(schema, path)
-        self._check_conditions(schema, path, *_exceptions(schema))
+        self._check_conditions(schema, path, *states_int_or_string(schema))
         self._check_type(schema, level, path)
         is_object = level == ROOT or bool(schema.get(self.markers.embedded))
         self._check_meta(schema, level, path, is_object)
@@ -229,10 +234,3 @@ class _Structural:
         for name, inner in (condition.get("properties") or {}).items():
             step = f"properties[{name}]"
             self._complete(inner, properties.get(name), f"{path}.{step}", f"{defined_in}.{step}")
-
-
-def _exceptions(schema: Schema) -> tuple[bool, bool]:
-    """Whether `anyOf`, or the `anyOf` in the first `allOf`, is the usual form of int-or-string,
-    which cannot be expressed otherwise."""
-    first: Schema = next(iter(schema.get("allOf") or ()), {})
-    return schema.get("anyOf") == _INT_OR_STRING, first.get("anyOf") == _INT_OR_STRING

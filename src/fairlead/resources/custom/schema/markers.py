@@ -13,6 +13,8 @@ from fairlead.resources.gates import Gates
 
 Schema = dict[str, Any]
 
+INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
+
 
 @dataclass(frozen=True, slots=True)
 class Markers:
@@ -59,3 +61,10 @@ def values_schema(schema: Schema) -> Schema | None:
 def items_schema(schema: Schema) -> Schema | None:
     inner = schema.get("items")
     return inner if isinstance(inner, dict) else None
+
+
+def states_int_or_string(schema: Schema) -> tuple[bool, bool]:
+    """Whether `anyOf`, or the `anyOf` in the first `allOf`, is the usual form of int-or-string,
+    which cannot be expressed otherwise."""
+    first: Schema = next(iter(schema.get("allOf") or ()), {})
+    return schema.get("anyOf") == INT_OR_STRING, first.get("anyOf") == INT_OR_STRING
