@@ -142,6 +142,14 @@ def test_other_documents_stay_when_a_custom_kind_comes() -> None:
     assert {name: after[name] for name in before} == before
 
 
+def test_a_restart_does_not_make_a_custom_group_a_built_in_one() -> None:
+    before = Widgets(SCHEMA)
+    after = Widgets(SCHEMA)
+    find_custom, after.openapi = after.openapi.find_custom, OpenApi(after.resources)
+    after.openapi.find_custom = find_custom
+    assert after.new == before.new
+
+
 def test_objects_within_objects_have_metadata_too() -> None:
     inner = {"type": "object", "x-kubernetes-embedded-resource": True}
     kind = Widgets({"type": "object", "properties": {"template": inner}}).new

@@ -51,6 +51,7 @@ class OpenApi:
         self._builtin = tuple(
             (group_version.group, group_version.version)
             for group_version in resources.group_versions()
+            if any(resource.custom is None for resource in group_version.resources.values())
         )
         # Later releases send documents under their media type, earlier ones as text or bytes:
         # clients know the type from their request.
