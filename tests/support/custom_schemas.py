@@ -25,14 +25,14 @@ def compiled(schema: dict[str, Any] | None, **more: Any) -> CustomSchema:
     )
 
 
-def of_spec(spec: dict[str, Any]) -> CustomSchema:
+def of_spec(spec: dict[str, Any], **more: Any) -> CustomSchema:
     """The schema of a kind whose spec has this schema."""
-    return compiled({"type": "object", "properties": {"spec": spec}})
+    return compiled({"type": "object", "properties": {"spec": spec}}, **more)
 
 
-def of_field(field: dict[str, Any]) -> CustomSchema:
+def of_field(field: dict[str, Any], **more: Any) -> CustomSchema:
     """The schema of a kind whose spec has one field, `f`."""
-    return of_spec({"type": "object", "properties": {"f": field}})
+    return of_spec({"type": "object", "properties": {"f": field}}, **more)
 
 
 def widget(spec: Any) -> dict[str, Any]:

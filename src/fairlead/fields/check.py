@@ -212,11 +212,13 @@ def _unnamable(shape: Items, item: Any) -> str:
         return "associative list with keys may not have a null element"
     if not isinstance(item, dict):
         return "associative list with keys may not have non-map elements"
-    missing = [
-        key.name
-        for key in steps.keys
-        if key.name not in item and key.default is None and not key.is_optional
-    ]
+    if steps.partial:
+        names = " ".join(f'"{name}"' for name in steps.names)
+        return (
+            f"associative list with keys has an element that omits all key fields [{names}]"
+            " (and doesn't have default values for any key fields)"
+        )
+    missing = [key.name for key in steps.keys if key.name not in item and key.default is None]
     missing_key = next(name for name in steps.names if name in missing)
     return (
         f'associative list with keys has an element that omits key field "{missing_key}"'

@@ -7,7 +7,6 @@ Shapes are built once per type and cached. Recursive types give recursive shapes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from fairlead.base.caches import Shapes
@@ -145,23 +144,23 @@ class Steps:
 
 
 class Key:
-    """A key field: its name, its default, and the text before its value in a path step. An item may
-    lack an optional key; it then has a step without that key."""
+    """A key field: its name, its default, and the text before its value in a path step."""
 
-    def __init__(self, name: str, default: Any, is_first: bool, is_optional: bool) -> None:
+    def __init__(self, name: str, default: Any) -> None:
         self.name = name
         self.default = default
-        self.is_optional = is_optional
-        self.head = ("k:{" if is_first else ",") + compact_json(name) + ":"
+        self.head = "," + compact_json(name) + ":"
 
 
 class KeySteps(Steps):
-    """Names items by key fields: `names` as the type has them, `keys` in the order of a step."""
+    """Names items by key fields: `names` as the type has them, `keys` in the order of a step. If
+    they are `partial`, the step of an item that lacks some of them is without these."""
 
-    def __init__(self, names: tuple[str, ...], keys: list[Key]) -> None:
+    def __init__(self, names: tuple[str, ...], keys: list[Key], partial: bool) -> None:
         super().__init__(names[0] if len(names) == 1 else "")
         self.names = names
         self.keys = keys
+        self.partial = partial
 
     def element(self, item: Any) -> str:
         if not isinstance(item, dict):
@@ -172,11 +171,13 @@ class KeySteps(Steps):
             if isinstance(value, str):
                 text += key.head + string_json(value)
             elif value is None and key.name not in item:
-                if not key.is_optional:
+                if not self.partial:
                     raise Untrackable
             else:
                 text += key.head + scalar_json(value)
-        return text + "}"
+        if not text:
+            raise Untrackable
+        return "k:{" + text[1:] + "}"
 
     def indexed(self, items: Any, arranged: bool) -> dict[str, Any]:
         if type(items) is not list:
@@ -184,13 +185,17 @@ class KeySteps(Steps):
         by_key = _by_key_text(items, self.key) if self.key else None
         if by_key is not None and is_plain("".join(by_key)):
             texts = sorted(by_key) if arranged and len(by_key) > 1 else list(by_key)
-            head = self.keys[0].head
+            head = "k:{" + self.keys[0].head[1:]
             return {f'{head}"{text}"}}': by_key[text] for text in texts}
         return super().indexed(items, arranged)
 
     def _rank(self, pair: tuple[str, Any]) -> Any:
         item = pair[1]
-        return [value_order(item.get(key.name, key.default)) for key in self.keys]
+        return [
+            (key.name, value_order(item.get(key.name, key.default)))
+            for key in self.keys
+            if key.name in item or key.default is not None
+        ]
 
 
 class Items(Shape):
@@ -283,7 +288,8 @@ def _granular(kind: Type) -> Shape:
     if kind.kind == "atomic":
         return Listing(_shape(kind.element))
     if kind.keys:
-        return Items(_shape(kind.element), KeySteps(kind.keys, _keys(kind)), has_free(kind))
+        steps = KeySteps(kind.keys, _keys(kind), kind.partial_keys)
+        return Items(_shape(kind.element), steps, has_free(kind))
     element = kind.element
     return Items(_SCALARS[element.name] if isinstance(element, Scalar) else SINGLE, _VALUES, False)
 
@@ -345,19 +351,7 @@ def zero_object(struct: Struct) -> dict[str, Any]:
 def _keys(kind: ListOf) -> list[Key]:
     """The key fields of a list in the order of a path step."""
     fields = kind.element.fields if isinstance(kind.element, Struct) else {}
-    return [
-        Key(
-            name,
-            key_default(fields.get(name)),
-            is_first=not index,
-            is_optional=index > 0 and _is_optional(fields, name),
-        )
-        for index, name in enumerate(sorted(kind.keys))
-    ]
-
-
-def _is_optional(fields: Mapping[str, Field], name: str) -> bool:
-    return name in fields and fields[name].presence is Presence.DISTINCT
+    return [Key(name, key_default(fields.get(name))) for name in sorted(kind.keys)]
 
 
 def are_aligned(left: list[Any], right: list[Any], key: str) -> bool:

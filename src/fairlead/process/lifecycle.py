@@ -43,6 +43,7 @@ from fairlead.process.stores import check_dialect, embedded_log, etcd_log
 from fairlead.process.tasks import Supervisor
 from fairlead.process.workers import parent as parent_process
 from fairlead.process.workers import worker as worker_process
+from fairlead.resources.gates import is_default
 from fairlead.resources.registry import Resources
 from fairlead.storage.backend import StorageError
 from fairlead.storage.derived_cache import FORMS
@@ -100,7 +101,9 @@ class Server:
         listener = listen(options) if self._worker is None else self._worker.worker_slot.listener
         self.address = shown_address(options, listener)
         port: int = listener.getsockname()[1]
-        resources = Resources(self.dialect, BuiltinTypes(self.dialect, self.release))
+        partial_keys = is_default("PartialKeys", self.release)
+        types = BuiltinTypes(self.dialect, self.release, partial_keys)
+        resources = Resources(self.dialect, types)
         self.store = await self._open_store(options.data_dir, resources)
         self._progress.done(STORE)
         try:

@@ -36,11 +36,13 @@ class Scalar:
 
 @dataclass(eq=False, slots=True)
 class ListOf:
-    """`kind` is atomic (one owner), set (scalars) or map (items identified by `keys`)."""
+    """`kind` is atomic (one owner), set (scalars) or map (items identified by `keys`). With
+    `partial_keys`, an item may lack some of the keys, but not all of them."""
 
     element: Type
     kind: str = "atomic"
     keys: tuple[str, ...] = ()
+    partial_keys: bool = False
 
 
 @dataclass(eq=False, slots=True)

@@ -56,10 +56,13 @@ class Structs(Mapping[str, Struct]):
     parsed on first access to it or to a struct that refers to it: most servers need few of the
     types of a large table."""
 
-    def __init__(self, group_version: str, text: str, load: Load) -> None:
-        """`load` returns the structs of another group-version."""
+    def __init__(
+        self, group_version: str, text: str, load: Load, partial_keys: bool = False
+    ) -> None:
+        """`load` returns the structs of another group-version. `partial_keys`: see `ListOf`."""
         self.group_version = group_version
         self.load = load
+        self.partial_keys = partial_keys
         self.unread: dict[str, list[str]] = {}  # unparsed field lines by struct name
         self._own: dict[str, Struct] = {}
         self._alike: list[Mapping[str, Struct]] = []
@@ -185,7 +188,7 @@ class _Reading:
 
     def _type(self, text: str) -> Type:
         if text.startswith("["):
-            return ListOf(self._type(text[1:-1]))
+            return ListOf(self._type(text[1:-1]), partial_keys=self._table.partial_keys)
         if text.startswith("{"):
             return MapOf(self._type(text[1:-1]))
         return SCALARS.get(text) or self._struct(text)

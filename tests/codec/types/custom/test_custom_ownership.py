@@ -8,7 +8,8 @@ import pytest
 from support.custom_schemas import of_field
 
 from fairlead.base.dialect import KUBERNETES
-from fairlead.fields.conflicts import ApplyConflict
+from fairlead.base.release import V1_36
+from fairlead.fields.conflicts import ApplyConflict, InvalidConfiguration
 from fairlead.fields.entries import OneVersion
 from fairlead.fields.ownership import apply
 from fairlead.resources.custom.schema import CustomSchema
@@ -103,3 +104,26 @@ def test_a_list_that_gets_keys_has_no_owners_inside_and_back_again() -> None:
     assert both["spec"]["f"] == [{"name": "a", "v": 2}]
     with pytest.raises(ApplyConflict):
         applied(ATOMIC_LIST, both, "three", [{"name": "c"}])
+
+
+def test_items_that_lack_keys() -> None:
+    """Release 1.36 tells items apart by the keys that they have, and refuses those without any."""
+    item = {"type": "object", "properties": {name: {"type": "string"} for name in "abv"}}
+    described = {
+        "type": "array",
+        "items": item,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["b", "a"],
+    }
+    later = of_field(described, release=V1_36)
+    one = applied(later, None, "one", [{"b": "1"}, {"a": "1", "v": "x"}])
+    both = applied(later, one, "two", [{"a": "1", "b": "1"}])
+    assert both["spec"]["f"] == [{"b": "1"}, {"a": "1", "v": "x"}, {"a": "1", "b": "1"}]
+    assert list(owned(both, "one")["f:f"]) == ['k:{"a":"1"}', 'k:{"b":"1"}']
+    assert list(owned(both, "two")["f:f"]) == ['k:{"a":"1","b":"1"}']
+    with pytest.raises(ApplyConflict):
+        applied(later, both, "two", [{"a": "1", "v": "y"}])
+    with pytest.raises(InvalidConfiguration, match=r'omits all key fields \["b" "a"\]'):
+        applied(later, None, "one", [{"v": "x"}])
+    with pytest.raises(InvalidConfiguration, match='omits key field "b"'):
+        applied(of_field(described), None, "one", [{"a": "1"}])

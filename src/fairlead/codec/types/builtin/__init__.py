@@ -15,11 +15,15 @@ _CONDITION = re.compile(r"^(?P<line>.*) if=(?P<switch>\w+)$", re.MULTILINE)
 
 
 class BuiltinTypes:
-    """The types of one dialect and release. Names are of the form `core/v1.Pod`, `rbac/v1.Role`."""
+    """The types of one dialect and release. Names are of the form `core/v1.Pod`, `rbac/v1.Role`.
+    `partial_keys`: see `ListOf`."""
 
-    def __init__(self, dialect: Dialect, release: Release = V1_25) -> None:
+    def __init__(
+        self, dialect: Dialect, release: Release = V1_25, partial_keys: bool = False
+    ) -> None:
         self.dialect = dialect
         self.release = release
+        self.partial_keys = partial_keys
         self._loaded: dict[str, Structs] = {}
 
     def group_version(self, name: str) -> Structs:
@@ -31,7 +35,8 @@ class BuiltinTypes:
             text = text.replace("x-@-", f"x-{self.dialect.marker}-")
             text = text.replace(".@", "." + self.dialect.group_domain)
             text = _CONDITION.sub(self._kept_line, text)
-            loaded = self._loaded.setdefault(name, Structs(name, text, self.group_version))
+            structs = Structs(name, text, self.group_version, self.partial_keys)
+            loaded = self._loaded.setdefault(name, structs)
         return loaded
 
     def _kept_line(self, match: re.Match[str]) -> str:

@@ -27,6 +27,7 @@ class Markers:
     validations: str
     release: Release
     sizes_enums: bool  # the cost of a rule counts with the longest value of an enum
+    partial_keys: bool  # of `ListOf`
     is_later: bool  # values are checked and printed as with the gate LaterWording
 
 
@@ -43,6 +44,7 @@ def markers_of(word: str, release: Release = V1_25) -> Markers:
         validations=f"x-{word}-validations",
         release=release,
         sizes_enums=Gates(release=release)["EnumSizesEstimated"],
+        partial_keys=Gates(release=release)["PartialKeys"],
         is_later=Gates(release=release)["LaterWording"],
     )
 

@@ -73,7 +73,8 @@ class TypeBuilder:
         kind = schema.get(self._markers.list_type)
         if kind not in _LIST_KINDS:
             return ListOf(element)
-        return ListOf(element, kind, tuple(schema.get(self._markers.list_keys) or ()))
+        keys = tuple(schema.get(self._markers.list_keys) or ())
+        return ListOf(element, kind, keys, self._markers.partial_keys)
 
     def _add_type_meta(self, struct: Struct) -> None:
         """Add apiVersion, kind and metadata to a whole or embedded object."""
