@@ -425,6 +425,14 @@ def test_no_grace_removes_a_pod_at_once(scheduled_pod: Collection) -> None:
     assert scheduled_pod.get("a").status == 404
 
 
+def test_watchers_see_a_pod_marked_before_it_is_removed(scheduled_pod: Collection) -> None:
+    with scheduled_pod.watch(resourceVersion=scheduled_pod.version()) as watch:
+        scheduled_pod.delete("a", gracePeriodSeconds=0)
+        events = watch.take(2)
+    assert [event.type for event in events] == ["MODIFIED", "DELETED"]
+    assert [event.object["metadata"]["deletionGracePeriodSeconds"] for event in events] == [0, 0]
+
+
 def test_a_negative_grace_period_is_one_second(scheduled_pod: Collection) -> None:
     answer = scheduled_pod.delete("a", gracePeriodSeconds=-5)
     assert answer.body["metadata"]["deletionGracePeriodSeconds"] == 1

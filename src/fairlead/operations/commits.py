@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import ParamSpec, TypeVar
 
 from fairlead.base import budget
@@ -126,11 +127,24 @@ def _roll_back_later(collection: Collection, key: str, context: Context) -> None
         newest.commit.outcome().add_done_callback(give_back)
 
 
-async def remove(api: Api, operation: Operation, collection: Collection, current: Version) -> None:
-    """Delete an object from the store; raises Conflict."""
+async def remove(
+    api: Api,
+    operation: Operation,
+    collection: Collection,
+    current: Version,
+    marked: Object | None = None,
+) -> None:
+    """Delete an object from the store; raises Conflict. If `marked`, it is first written so, in the
+    same commit."""
     check_fence()
-    deletion = await api.store.delete(collection, current.key, current)
-    api.actors.note(deletion.revision, operation)
+    key, last, writes = current.key, current, []
+    if marked is not None:
+        with suppress(TooLarge, TooDeep):  # then it is deleted as it is
+            writes.append(api.store.put(collection, key, marked, current))
+            last = collection.pending[key]
+    writes.append(api.store.delete(collection, key, last))
+    for written in await asyncio.gather(*writes):
+        api.actors.note(written.revision, operation)
     if api.releases_addresses(operation.resource):
         await _release_addresses(api, operation, current, None)
 

@@ -108,7 +108,12 @@ async def _store(
     collection = api.collection(operation.resource)
     if is_removed:
         if not options.dry_run:
-            await remove(api, operation, collection, current)
+            marked = None
+            if new != old:
+                marked = await to_storage_version(
+                    operation.resource, write_pipeline.ordered(copied(new))
+                )
+            await remove(api, operation, collection, current, marked)
         return new
     if new == old or options.dry_run:
         await api.store.wait_committed(current)
