@@ -70,9 +70,9 @@ class ConfigurationChange:
 
     def _changed(self, old: Object, live: Object, whole: Object, entries: list[Object]) -> Changed:
         if whole is live and entries is live["metadata"].get("managedFields", entries):
-            return Changed(copied(old), entries)
+            return Changed(copied(old), entries, keeps=True)
         value = decoded(self._operation, self._view, whole, self._config, live)
-        return Changed(self._view.write(old, value), entries)
+        return Changed(self._view.write(old, value), entries, keeps=whole is live)
 
 
 def _former_managers_only(entries: list[Object], live: Object) -> list[Object]:

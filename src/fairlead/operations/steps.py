@@ -79,13 +79,16 @@ def finish_new(
 
 class Changed:
     """The desired object in the stored version, with its managedFields entries if computed
-    already."""
+    already. An object with the content that it had `keeps` it, also where defaults are missing."""
 
-    __slots__ = ("entries", "value")
+    __slots__ = ("entries", "keeps", "value")
 
-    def __init__(self, value: Object, entries: list[Object] | None = None) -> None:
+    def __init__(
+        self, value: Object, entries: list[Object] | None = None, keeps: bool = False
+    ) -> None:
         self.value = value
         self.entries = entries
+        self.keeps = keeps
 
 
 # Returns the desired object for the current one, which it must not modify.
@@ -114,8 +117,9 @@ def fill_changed(
 ) -> list[Object]:
     """Fill in defaults; returns the managedFields entries after the write."""
     resource = operation.resource
-    write_pipeline.set_defaults(api, resource.main, changed.value, context)
-    write_pipeline.check_grown(operation, changed.value)
+    if not changed.keeps:
+        write_pipeline.set_defaults(api, resource.main, changed.value, context)
+        write_pipeline.check_grown(operation, changed.value)
     if changed.entries is not None:
         return changed.entries
     return tracked(api, resource, old, changed.value, options)

@@ -429,3 +429,20 @@ def test_an_apply_that_does_not_fit_the_version_of_another_owner_is_refused(spac
         assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
         assert "does not fit the schema of another version" in answer.body["message"]
     assert kind.collection("v1").read("a")["spec"] == {"zone": "here"}
+
+
+@pytest.mark.both_dialects
+def test_an_apply_that_changes_nothing_fills_no_defaults(space: Space) -> None:
+    stored = addressed("v1", storage=True, address="string", zone="string")
+    other = addressed("v2", storage=False, address="string", zone="string")
+    fields = other["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    fields["zone"]["default"] = "here"
+    kind = Kind(space, stored, other).install()
+    kind.create("a", "v1", spec=V1)
+    config, path = kind.value("a", "v2", spec=V1), kind.collection("v2").item("a")
+    for manager in ("one", "two"):
+        applied = space.client.patch(path, config, kind=APPLY, fieldManager=manager).body
+        assert (applied["spec"], applied["metadata"]["generation"]) == (V1, 1)
+    config["metadata"]["labels"] = {"a": "b"}
+    applied = space.client.patch(path, config, kind=APPLY, fieldManager="one").body
+    assert (applied["spec"]["zone"], applied["metadata"]["generation"]) == ("here", 2)
