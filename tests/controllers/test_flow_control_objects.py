@@ -230,3 +230,17 @@ def test_a_system_namespace_that_can_be_deleted_comes_back(own: Client) -> None:
         return answer.status == 200 and answer.body["metadata"]["uid"] != uid
 
     eventually(is_back, "it is there again")
+
+
+def test_release_1_36_applies_the_conditions_of_schemas(space_1_36: Space) -> None:
+    path = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/probes"
+
+    def applied() -> list[Object]:
+        entries = space_1_36.client.get(path).body["metadata"]["managedFields"]
+        return [entry for entry in entries if entry["operation"] == "Apply"]
+
+    eventually(lambda: bool(applied()), "the condition is there")
+    (entry,) = applied()
+    names = (entry["manager"], entry["subresource"])
+    assert names == ("api-priority-and-fairness-config-consumer-v1", "status")
+    assert list(entry["fieldsV1"]["f:status"]["f:conditions"]) == ['k:{"type":"Dangling"}']

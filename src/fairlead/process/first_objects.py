@@ -53,9 +53,7 @@ class ReconciledObjects:
             SystemNamespaces(own_client(api), dialect),
         ]
         if options.enable_priority_and_fairness:
-            self.controllers.append(
-                DanglingSchemas(own_client(api, conditions.MANAGER), api.resources.release)
-            )
+            self.controllers.append(DanglingSchemas(own_client(api, conditions.MANAGER), api.gates))
         if api.gates["LegacyServiceAccountTokenTracking"]:
             self.controllers.append(
                 legacy_tokens.LegacyTokenTracking(own_client(api), dialect, api.authentication)

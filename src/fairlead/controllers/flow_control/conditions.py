@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from fairlead.base.release import Release
+from fairlead.base.errors import StatusError
 from fairlead.controllers.flow_control.objects import LEVELS, SCHEMAS
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads.statuses import condition, find_condition, without_condition
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.resources.flowcontrol.bootstrap import stored_version
+from fairlead.resources.gates import Gates
 from fairlead.storage.version import Change
 
 MANAGER = "api-priority-and-fairness-config-consumer-v1"
@@ -25,9 +26,10 @@ class DanglingSchemas:
     name = "priority-and-fairness-config-consumer"
     workers = 1
 
-    def __init__(self, objects: Client, release: Release) -> None:
+    def __init__(self, objects: Client, gates: Gates) -> None:
         self._objects = objects
-        version = stored_version(release)
+        self._applies = gates["FlowSchemaConditionsApplied"]
+        version = stored_version(gates.release)
         self._schemas, self._levels = f"{version}/{SCHEMAS}", f"{version}/{LEVELS}"
         self._level_of: dict[str, str] = {}
         self._schemas_of: defaultdict[str, set[str]] = defaultdict(set)
@@ -57,19 +59,30 @@ class DanglingSchemas:
 
     async def sync(self, key: str) -> None:
         schema = self._objects.find(self._schemas, "", key)
-        if schema is None or self._new_conditions(schema) is None:
+        new = self._new_condition(schema) if schema is not None else None
+        if new is None:
             return
-        await self._objects.change(self._schemas, "", key, self._change, "status")
+        if not self._applies:
+            await self._objects.change(self._schemas, "", key, self._change, "status")
+            return
+        value = {"metadata": {"name": key}, "status": {"conditions": [new]}}
+        try:
+            await self._objects.apply(self._schemas, value, subresource="status")
+        except StatusError as error:
+            if error.reason != "NotFound":
+                raise
 
     def _change(self, schema: Object) -> Object:
         """Applied to the newest version, which may be right already."""
-        conditions = self._new_conditions(schema)
-        if conditions is None:
+        new = self._new_condition(schema)
+        if new is None:
             return schema
-        return {**schema, "status": {**(schema.get("status") or {}), "conditions": conditions}}
+        status = schema.get("status") or {}
+        conditions = [*without_condition(status.get("conditions") or [], _KIND), new]
+        return {**schema, "status": {**status, "conditions": conditions}}
 
-    def _new_conditions(self, schema: Object) -> list[Object] | None:
-        """The new conditions, or None if they are up to date."""
+    def _new_condition(self, schema: Object) -> Object | None:
+        """The new condition, or None if it is up to date."""
         level = _level_of(schema)
         text = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}"'
         if self._objects.find(self._levels, "", level) is not None:
@@ -78,9 +91,7 @@ class DanglingSchemas:
             new = condition(_KIND, "True", "NotFound", f"{text} but there is no such object")
         conditions = (schema.get("status") or {}).get("conditions") or []
         old = find_condition(conditions, _KIND) or {}
-        if all(old.get(name) == new[name] for name in _COMPARED):
-            return None
-        return [*without_condition(conditions, _KIND), new]
+        return None if all(old.get(name) == new[name] for name in _COMPARED) else new
 
 
 def _level_of(schema: Object) -> str:
