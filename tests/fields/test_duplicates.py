@@ -11,6 +11,7 @@ from fairlead.base.release import V1_36
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.fields.conflicts import ApplyConflict, InvalidConfiguration
 from fairlead.fields.entries import OneVersion
+from fairlead.fields.field_sets import of
 from fairlead.fields.ownership import apply, track_update
 
 VERSIONS = OneVersion("v1", BuiltinTypes(KUBERNETES, V1_36).struct("core/v1.PodTemplate"))
@@ -105,3 +106,25 @@ def test_earlier_releases_do_not_track_such_an_object() -> None:
     assert track_update(VERSIONS, None, live, **early) == []
     with pytest.raises(InvalidConfiguration, match="duplicate entries for key"):
         apply(VERSIONS, live, template(("F", "c")), **early)
+
+
+def test_nobody_owns_such_items_where_a_request_cannot_write() -> None:
+    """Neither does a configuration with them conflict with their owner."""
+    versions = OneVersion("v1", BuiltinTypes(KUBERNETES, V1_36).struct("core/v1.Node"))
+
+    def node(*addresses: str) -> Object:
+        items = [{"type": "InternalIP", "address": address} for address in addresses]
+        head = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+        return {**head, "status": {"addresses": items}}
+
+    live, main = node("1.2.3.4", "1.2.3.5"), options(ignored=of(("f:status",)))
+    assert track_update(versions, None, live, **main, manager="creator") == []
+    (entry,) = track_update(versions, None, live, **options(manager="agent"))
+    live["metadata"]["managedFields"] = [entry]
+    config = node("1.2.3.6")
+    config["metadata"]["labels"] = {"a": "b"}
+    _, entries = apply(versions, live, config, **main, manager="applier")
+    assert {item["manager"]: item["fieldsV1"] for item in entries} == {
+        "applier": {"f:metadata": {"f:labels": {"f:a": {}}}},
+        "agent": entry["fieldsV1"],
+    }

@@ -80,8 +80,9 @@ class Duplicates:
             return self.value
         paths = [path for path in self._replaced if path not in taken]
         owned = [
-            self._with_nodes(_without_paths(entry, taken), self._key_fields, paths)
+            self._with_nodes(left, self._key_fields, paths)
             for entry in entries
+            if fields_of(left := _without_paths(entry, taken))
         ]
         return {**self.value, "metadata": {**metadata, "managedFields": owned}}
 

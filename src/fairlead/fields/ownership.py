@@ -134,7 +134,7 @@ def track_update(
         ignored=ignored,
     )
     result = replaced.entries_without_keys(tracked)
-    changed = replaced.changed_since(old)
+    changed = _outside(ignored, replaced.changed_since(old))
     if not changed:
         return result
     identity = updater(manager, api_version, subresource)
@@ -238,12 +238,17 @@ def apply(
             duplicates = None
         if not duplicates:
             raise
-    taken = duplicates.set_by(config)
+    taken = _outside(ignored, duplicates.set_by(config))
     if taken and not force:
         _check_taken(live, applier(manager, subresource), taken)
     result, entries = _apply(versions, duplicates.with_owned_keys(taken), config, **options)
     result["metadata"] = {**result["metadata"], "managedFields": entries_of(live)}
     return duplicates.put_back(result, taken), duplicates.entries_without_keys(entries, taken)
+
+
+def _outside(ignored: FieldSet, paths: list[Path]) -> list[Path]:
+    """The paths that a request can write."""
+    return [path for path in paths if recursive_difference(of(path), ignored)]
 
 
 def _check_taken(live: Object, identity: Identity, taken: list[Path]) -> None:
