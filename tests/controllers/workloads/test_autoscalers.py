@@ -24,6 +24,14 @@ def moving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     server.stop()
 
 
+def scaling(
+    name: str, kind: str = "Deployment", api_version: str = "apps/v1", **spec: Any
+) -> Object:
+    """The spec of an autoscaler of this target."""
+    reference = {"apiVersion": api_version, "kind": kind, "name": name}
+    return {"scaleTargetRef": reference, **spec}
+
+
 class Scaling(Workloads):
     """Autoscalers of a namespace on a server whose clock can be moved."""
 
@@ -34,8 +42,7 @@ class Scaling(Workloads):
     def autoscale(
         self, kind: str = "Deployment", api_version: str = "apps/v1", **spec: Any
     ) -> Object:
-        reference = {"apiVersion": api_version, "kind": kind, "name": "web"}
-        return self.autoscalers.create("a", spec={"scaleTargetRef": reference, **spec})
+        return self.autoscalers.create("a", spec=scaling("web", kind, api_version, **spec))
 
     def pass_time(self) -> None:
         self.space.server.advance(PERIOD + 1)
@@ -196,6 +203,29 @@ def test_custom_resources_are_scaled(work: Scaling) -> None:
     text = "the HPA target's scale is missing a selector"
     assert work.await_scaler("ScalingActive", "InvalidSelector") == ("False", text)
     definitions.remove(f"webs.{group}")
+
+
+def test_two_autoscalers_of_the_same_pods_are_ambiguous_in_release_1_36(
+    fresh_server: FreshServer,
+) -> None:
+    server = fresh_server("--release", "1.36", prelude=MOVABLE_CLOCK)
+    work = Scaling(Space(server, server.client()))
+    work.create_deployment(1)
+    work.await_pods(1)
+    work.autoscale(maxReplicas=3)
+    work.autoscalers.create("b", spec=scaling("web", maxReplicas=3))
+    both = f"[{work.space.name}/a {work.space.name}/b]"
+    text = f"pods by selector app=web are controlled by multiple HPAs: {both}"
+    work.pass_time()
+    second = work.await_condition(work.autoscalers, "b", "ScalingActive", "AmbiguousSelector")
+    assert (second["status"], second["message"]) == ("False", text)
+    event = work.await_event("AmbiguousSelector")
+    assert (event["type"], event["message"]) == ("Warning", text)
+    work.pass_time()
+    assert work.await_scaler("ScalingActive", "AmbiguousSelector") == ("False", text)
+    work.autoscalers.remove("b")
+    work.pass_time()
+    work.await_scaler("ScalingActive", "FailedGetResourceMetric")
 
 
 def test_every_kind_of_metric_is_missed_in_its_own_words(work: Scaling) -> None:

@@ -16,6 +16,7 @@ from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads import statuses
 from fairlead.controllers.workloads.autoscalers.metrics import Metrics
+from fairlead.controllers.workloads.autoscalers.selectors import Selectors, UnusableSelectorError
 from fairlead.controllers.workloads.statuses import replace_status
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
@@ -82,6 +83,7 @@ class Autoscalers:
         self._objects = objects
         self._events = events
         self._metrics = Metrics(api.dialect)
+        self._selectors = Selectors(api, objects)
         self._due: dict[str, float] = {}
 
     def follows(self) -> Mapping[str, Keys]:
@@ -92,6 +94,7 @@ class Autoscalers:
         value = self._objects.find(AUTOSCALERS, namespace, name)
         if value is None:
             self._due.pop(key, None)
+            self._selectors.forget(namespace, name)
             return None
         moment, created = clock.time(), value["metadata"]["creationTimestamp"]
         due = self._due.get(key) or parse_time(created).timestamp() + _PERIOD
@@ -132,7 +135,7 @@ class Autoscalers:
             why = "Current number of replicas below Spec.MinReplicas"
             await self._resize(evaluation, target, current, low, why)
         else:
-            self._judge(evaluation, scale, current)
+            await self._judge(evaluation, scale, current)
 
     async def _target(self, evaluation: Evaluation) -> tuple[Resource, Object]:
         """The target resource and its scale. Raises _NoTargetError, StatusError."""
@@ -177,14 +180,17 @@ class Autoscalers:
         evaluation.count(current, desired)
         evaluation.status["lastScaleTime"] = now()
 
-    def _judge(self, evaluation: Evaluation, scale: Object, current: int) -> None:
+    async def _judge(self, evaluation: Evaluation, scale: Object, current: int) -> None:
         """Report why metrics give no replica count."""
         evaluation.count(current)
-        if not scale["status"].get("selector"):
-            text = "the HPA target's scale is missing a selector"
-            evaluation.set(ACTIVE, "False", "InvalidSelector", text)
-            evaluation.record_event(WARNING, "SelectorRequired", "selector is required")
-            evaluation.record_event(WARNING, "FailedComputeMetricsReplicas", "selector is required")
+        name = evaluation.value["metadata"]["name"]
+        text = scale["status"].get("selector") or ""
+        try:
+            await self._selectors.check(evaluation.namespace, name, text)
+        except UnusableSelectorError as error:
+            evaluation.set(ACTIVE, "False", error.condition_reason, error.condition_text)
+            for reason in (error.reason, "FailedComputeMetricsReplicas"):
+                evaluation.record_event(WARNING, reason, str(error))
             return
         failures = self._metrics.failures(
             evaluation.spec.get("metrics") or (), evaluation.namespace
