@@ -84,7 +84,7 @@ class ControllerManager:
         self._options = options
         self._ca = ca
         self._root_ca: Path = options.root_ca_file or ca.certificate
-        self._address = address
+        self._address = self._advertised = address
         self._objects = objects
         self._definitions = definitions
         self._registering = registering
@@ -146,6 +146,7 @@ class ControllerManager:
         address it is not published. Raises ForeignAuthority."""
         if not self._has_part:
             return
+        self._advertised = str(server or self._address)
         listing = self._listing(server)
         if not self._is_only_server and self._options.root_ca_file is None:
             await self._share_authority(set(listing.servers(None)) - {server})
@@ -201,7 +202,7 @@ class ControllerManager:
             self._api.dialect,
             self._options.identity_lease_duration_seconds,
             self._options.identity_lease_renew_interval_seconds,
-            self._address.partition("://")[2] if by_host else "",
+            self._advertised if by_host else "",
         )
 
     async def run_for_leader(self) -> None:

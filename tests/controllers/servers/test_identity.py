@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b32encode
+from hashlib import sha256
+from socket import gethostname
 
+from support.namespaces import Space
 from support.shared_store import Servers, on_servers
-from support.waiting import comes_true
+from support.waiting import comes_true, eventually
 
 from fairlead.base import clock
 from fairlead.base.dialect import KUBERNETES
@@ -83,3 +87,22 @@ def test_leases_that_expired_go_within_an_hour() -> None:
         running.cancel()
 
     on_servers(work, SYSTEM)
+
+
+def test_in_release_1_36_a_host_has_one_lease(space_1_36: Space) -> None:
+    host, component = gethostname(), "kube-apiserver"
+    parts = (len(part).to_bytes(2, "big") + part.encode() for part in (host, component))
+    digest = b32encode(sha256(b"".join(parts)).digest()[:16]).decode().rstrip("=").lower()
+    path = f"{space_1_36.base('coordination.k8s.io')}/namespaces/{SYSTEM}/leases"
+    name = f"apiserver-{digest}"
+    eventually(lambda: space_1_36.client.get(f"{path}/{name}").status == 200, "it is there")
+    lease = space_1_36.client.get(f"{path}/{name}").body
+    assert lease["metadata"]["labels"] == {
+        "apiserver.kubernetes.io/identity": component,
+        "kubernetes.io/hostname": host,
+    }
+    port = space_1_36.server.address.rpartition(":")[2]
+    [address] = lease["metadata"]["annotations"].items()
+    assert address[0] == "kubernetes.io/peer-advertise-address"
+    assert address[1].endswith(f":{port}")
+    assert lease["spec"]["holderIdentity"].startswith(f"{name}_")

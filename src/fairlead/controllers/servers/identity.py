@@ -25,7 +25,7 @@ _SWEEP = 3600.0
 
 class IdentityLease:
     """There is one key. The identity is new at each start; with `address`, where other servers
-    reach this one, the name of the lease is not."""
+    reach this one, the name of the lease is not: each host has one."""
 
     name = "apiserver-identity"
     workers = 1
@@ -37,15 +37,15 @@ class IdentityLease:
         component = f"{dialect.system_prefix}-apiserver"
         self._client = client
         self._namespace = dialect.system_namespace
-        self._metadata: Object = {}
+        self._labels: dict[str, str] = {}
+        self._annotations: dict[str, str] = {}
         if address:
             host = gethostname()
-            digest = sha256(f"{host}{address}".encode()).digest()[:16]
             self._label = dialect.label("apiserver.@/identity"), component
-            self._identity = f"apiserver-{b32encode(digest).decode().rstrip('=').lower()}"
+            self._identity = f"apiserver-{_digest(host, component)}"
             self._holder = f"{self._identity}_{uuid4()}"
-            self._metadata["labels"] = {dialect.label("@/hostname"): host}
-            self._metadata["annotations"] = {dialect.label("@/peer-advertise-address"): address}
+            self._labels = {dialect.label("@/hostname"): host}
+            self._annotations = {dialect.label("@/peer-advertise-address"): address}
         else:
             self._label = dialect.group_name("@/component"), component
             self._identity = self._holder = f"{component}-{uuid4()}"
@@ -81,18 +81,20 @@ class IdentityLease:
             "renewTime": format_micro_time(clock.now()),
         }
         if lease is None:
-            label, component = self._label
-            metadata = {
-                **self._metadata,
-                "name": self._identity,
-                "namespace": self._namespace,
-                "labels": {**self._metadata.get("labels", {}), label: component},
-            }
+            metadata = self._marked({"name": self._identity, "namespace": self._namespace})
             await self._client.create(LEASES, {"metadata": metadata, "spec": lease_spec})
-        else:
-            await self._client.change(
-                LEASES, self._namespace, self._identity, lambda old: {**old, "spec": lease_spec}
-            )
+            return
+
+        def renewed(old: Object) -> Object:
+            return {**old, "metadata": self._marked(old["metadata"]), "spec": lease_spec}
+
+        await self._client.change(LEASES, self._namespace, self._identity, renewed)
+
+    def _marked(self, metadata: Object) -> Object:
+        """The metadata with the labels and annotations of this server."""
+        labels = {**(metadata.get("labels") or {}), **self._labels, **dict([self._label])}
+        annotations = {**(metadata.get("annotations") or {}), **self._annotations}
+        return {**metadata, "labels": labels, "annotations": annotations}
 
     async def _sweep(self) -> None:
         """Delete expired leases; the revision precondition spares one that is renewed meanwhile."""
@@ -106,6 +108,13 @@ class IdentityLease:
             except StatusError as error:
                 if error.code != 409:
                     raise
+
+
+def _digest(*parts: str) -> str:
+    """Of parts that are each preceded by their lengths, in 26 letters and digits."""
+    texts = (part.encode() for part in parts)
+    data = b"".join(len(text).to_bytes(2, "big") + text for text in texts)
+    return b32encode(sha256(data).digest()[:16]).decode().rstrip("=").lower()
 
 
 def _has_expired(lease: Object) -> bool:
