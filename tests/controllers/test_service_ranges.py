@@ -41,6 +41,12 @@ def test_an_address_is_an_object_as_long_as_its_service_has_it(space_1_36: Space
     value = addresses(space_1_36).read(address)
     parent = {"resource": "services", "namespace": space_1_36.name, "name": "a"}
     assert value["spec"]["parentRef"] == parent
+    headers = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    shown = space_1_36.client.get(addresses(space_1_36).item(address), headers=headers).body
+    assert [column["name"] for column in shown["columnDefinitions"]] == ["Name", "ParentRef"]
+    # The reference has an age without a column.
+    assert shown["rows"][0]["cells"][:2] == [address, f"services/{space_1_36.name}/a"]
+    assert len(shown["rows"][0]["cells"]) == 3
     space_1_36.collection("services").remove("a")
     assert addresses(space_1_36).get(address).status == 404
 

@@ -66,12 +66,14 @@ class Printer:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column and the function that fills it, in the releases 1.`since` up to 1.`until`."""
+    """A column and the function that fills it, in the releases 1.`since` up to 1.`until`. If it is
+    not defined, rows have the cell and the table does not have the column."""
 
     column: Column
     value: Value
     since: int = 0
     until: int = 1000
+    is_defined: bool = True
 
 
 def text(
@@ -109,6 +111,11 @@ def until(minor: int, field: Field) -> Field:
     return replace(field, until=minor)
 
 
+def undefined(field: Field) -> Field:
+    """A cell without a column."""
+    return replace(field, is_defined=False)
+
+
 def changed(minor: int, name: str, before: Value, later: Value, description: str) -> list[Field]:
     """A string column whose cells change with a release."""
     return [
@@ -128,7 +135,7 @@ def table(
     def values(obj: Object) -> list[Any]:
         return [maker(obj) for maker in makers]
 
-    columns = tuple(entry.column for entry in fields)
+    columns = tuple(entry.column for entry in fields if entry.is_defined)
     return Printer(fields, columns, values, conditions, order)
 
 

@@ -20,6 +20,7 @@ from fairlead.resources.columns.model import (
     since,
     table,
     text,
+    undefined,
     until,
 )
 
@@ -88,6 +89,7 @@ _PLAIN = {
     "networking/v1/ipaddresses": table(
         NAME,
         text("ParentRef", _parent, "Object that uses the address"),
+        undefined(AGE),
     ),
     "networking/v1/servicecidrs": table(
         NAME,
