@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from support.client import Query
 from support.namespaces import Space
+from support.process import ServerProcess
 
 LABELS = {
     "a": {"env": "prod", "tier": "web", "n": "5"},
@@ -271,6 +272,11 @@ def test_component_statuses_are_selected(
     space: Space, query: dict[str, Query], expected: list[str]
 ) -> None:
     assert space.client.get("/api/v1/componentstatuses", **query).names == expected
+
+
+def test_a_scheduler_of_simulated_nodes_is_a_component(simulated: ServerProcess) -> None:
+    listed = simulated.client().get("/api/v1/componentstatuses")
+    assert listed.names == ["controller-manager", "scheduler", "etcd-0"]
 
 
 def test_component_statuses_know_no_other_field(space: Space) -> None:

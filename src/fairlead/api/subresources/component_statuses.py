@@ -18,15 +18,17 @@ from fairlead.storage.selection import Selection
 
 
 def _probes(api: Api) -> Mapping[str, Probe]:
-    """The components of this process: its controllers and its store."""
+    """The components of this process: its controllers, its scheduler if it simulates nodes, and its
+    store."""
 
-    def controllers() -> str:
+    def running() -> str:
         return ""
 
     def store() -> str:
         return "" if api.store.healthy else "the last write to the store failed"
 
-    return {"controller-manager": controllers, "etcd-0": store}
+    scheduler = {"scheduler": running} if api.simulated is not None else {}
+    return {"controller-manager": running, **scheduler, "etcd-0": store}
 
 
 async def get_component(api: Api, request: Request, operation: Operation) -> Answer:
