@@ -141,3 +141,24 @@ def test_an_item_without_an_optional_key_has_owners(space_1_36: Space) -> None:
     (entry,) = (e for e in applied.body["metadata"]["managedFields"] if e["manager"] == "driver")
     (step,) = entry["fieldsV1"]["f:status"]["f:devices"]
     assert step == 'k:{"device":"d","driver":"d.e","pool":"p"}'
+
+
+@pytest.mark.parametrize(
+    ("spec", "where", "kind"),
+    [
+        ("x", "FlowSchema.spec", "v1.FlowSchemaSpec"),
+        ({"rules": 5}, "FlowSchemaSpec.spec.rules", "[]v1.PolicyRulesWithSubjects"),
+        (
+            {"distinguisherMethod": {"type": 5}},
+            "FlowDistinguisherMethod.spec.distinguisherMethod.type",
+            "v1.FlowDistinguisherMethodType",
+        ),
+    ],
+)
+def test_errors_name_types_by_the_version_that_was_sent(
+    space_1_36: Space, spec: object, where: str, kind: str
+) -> None:
+    schemas = space_1_36.everywhere("flowschemas", "flowcontrol.apiserver.k8s.io")
+    answer = space_1_36.client.post(schemas.path, {"metadata": {"name": "a"}, "spec": spec})
+    assert answer.status == 400
+    assert answer.body["message"].endswith(f"into Go struct field {where} of type {kind}")

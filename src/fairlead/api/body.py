@@ -343,7 +343,7 @@ def _decode_failure(api: Api, resource: Resource, raw: bytes, error: DecodeError
     message shows them as sent, and prefers an error that occurs earlier in the document. Skipped
     for bodies over 256 KiB."""
     if len(raw) > _MAX_READ_TWICE:
-        return _not_handled(resource, _reason(api, error))
+        return _not_handled(resource, _reason(api, resource, error))
     try:
         exact = parse_json_exactly(raw)
         decoder(resource.struct)(exact, [])
@@ -351,10 +351,11 @@ def _decode_failure(api: Api, resource: Resource, raw: bytes, error: DecodeError
         error = first_unreadable(resource.struct, exact) or exact_error
     except ValueError:
         pass  # YAML: the parsed numbers are exact already
-    return _not_handled(resource, _reason(api, error))
+    return _not_handled(resource, _reason(api, resource, error))
 
 
-def _reason(api: Api, error: DecodeError) -> str:
+def _reason(api: Api, resource: Resource, error: DecodeError) -> str:
+    error.name_by(resource.group_version.table_name)
     return error.with_whole_path if api.gates["DecodeErrorsWithWholePath"] else str(error)
 
 

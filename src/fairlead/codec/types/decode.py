@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final, final
 
-from fairlead.codec.types.mismatch import DecodeError, mismatch, type_name
+from fairlead.codec.types.mismatch import DecodeError, mismatch
 from fairlead.codec.types.model import Field, ListOf, MapOf, Object, Presence, Scalar, Struct, Type
 from fairlead.codec.types.scalars import SCALAR_ZEROS as SCALAR_ZEROS
 from fairlead.codec.types.scalars import SCALARS, UNCOUNTED, DecodeNotes, Decoder
@@ -53,7 +53,7 @@ class _List(Decoder):
 
     def decode(self, value: Any, notes: DecodeNotes) -> Any:
         if type(value) is not list:
-            raise mismatch(value, type_name(self.node), "slice")
+            raise mismatch(value, self.node, "slice")
         if self.text_only and _are_texts(value):
             notes.texts += len(value)
             return value
@@ -78,7 +78,7 @@ class _Map(Decoder):
 
     def decode(self, value: Any, notes: DecodeNotes) -> Any:
         if type(value) is not dict:
-            raise mismatch(value, type_name(self.node), "map")
+            raise mismatch(value, self.node, "map")
         notes.texts += len(value)
         if self.text_only and _has_texts(value):
             notes.texts += len(value)
@@ -309,7 +309,7 @@ class _Fields(Decoder):
         if not self.ready:
             self.prepare()
         if not isinstance(value, dict):
-            raise mismatch(value, type_name(self.struct), "struct")
+            raise mismatch(value, self.struct, "struct")
         out: dict[str, Any] = {}
         rows = self.rows
         texts = len(value)

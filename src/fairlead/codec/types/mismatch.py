@@ -16,7 +16,8 @@ from fairlead.codec.types.model import ListOf, MapOf, Scalar, Struct, Type
 class DecodeError(ValueError):
     """A value that does not fit its type. `fields` and `struct` give the place, once known."""
 
-    def __init__(self, message: str, *, wants_place: bool = False) -> None:
+    def __init__(self, message: str, *, wants_place: bool = False, home: str = "") -> None:
+        """`home` is the group-version that defines the expected type, if one does."""
         super().__init__(message)
         self._message = message
         self._wants_place = wants_place
@@ -28,6 +29,17 @@ class DecodeError(ValueError):
         self._wants_struct = True
         self.value: Any = None  # the value, if its form is wrong
         self.form = ""
+        self._home = home
+
+    def name_by(self, group_version: str) -> None:
+        """Name the expected type by the version that was decoded, which may share the types of
+        another version of its group."""
+        group, _, version = group_version.partition("/")
+        home_group, _, home_version = self._home.partition("/")
+        if self._home and group == home_group:
+            actual, of_type, expected = self._message.partition(" of type ")
+            expected = expected.replace(f"{home_version}.", f"{version}.")
+            self._message = f"{actual}{of_type}{expected}"
 
     def at(self, struct: Struct, field: str) -> None:
         """Add a step of the path to the value, innermost first. The first step is the field itself,
@@ -66,6 +78,8 @@ class DecodeError(ValueError):
             if not named.startswith(prefix) or expected != type_name(node.element):
                 return  # the name is that of the container, but the value is an element
             named = named.removeprefix(prefix)
+        version = struct.group_version.partition("/")[2]
+        self._home = struct.group_version if named.startswith(f"{version}.") else ""
         self._message = f"{actual} of type {named}"
 
     @property
@@ -118,12 +132,21 @@ class Number(float):
         return result
 
 
-def mismatch(value: Any, expected: str, form: str = "scalar") -> DecodeError:
+def mismatch(value: Any, expected: str | Type, form: str = "scalar") -> DecodeError:
     """The error for a value of another form than the expected one: scalar, text (for types that are
     parsed from text), slice, map or struct."""
-    error = DecodeError(f"{json_kind(value)} of type {expected}", wants_place=True)
+    home, name = ("", expected) if isinstance(expected, str) else _home_and_name(expected)
+    error = DecodeError(f"{json_kind(value)} of type {name}", wants_place=True, home=home)
     error.value, error.form = value, form
     return error
+
+
+def _home_and_name(node: Type) -> tuple[str, str]:
+    innermost = node
+    while isinstance(innermost, (ListOf, MapOf)):
+        innermost = innermost.element
+    home = innermost.group_version if isinstance(innermost, Struct) else ""
+    return home, type_name(node)
 
 
 def conversion_error(error: DecodeError) -> str:
