@@ -42,6 +42,13 @@ VOLUMES: list[tuple[dict[str, Any], Found]] = [
         ],
     ),
     (
+        {"capacity": {}},
+        [
+            required("spec.capacity"),
+            unsupported("spec.capacity", "core.ResourceList{}", "storage"),
+        ],
+    ),
+    (
         {"capacity": {"cpu": "2"}},
         [
             unsupported(

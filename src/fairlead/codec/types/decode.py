@@ -269,6 +269,7 @@ _SHOWN_WHEN_EMPTY = frozenset(
         "JSONSchemaProps",
         "LabelSelector",
         "LabelSelectorRequirement",
+        "PersistentVolumeSpec",
         "PodFailurePolicyOnExitCodesRequirement",
         "ResourceQuotaSpec",
     }
