@@ -33,6 +33,17 @@ def test_a_pod_runs_and_is_ready(any_pods: Pods) -> None:
     assert kinds == ["Initialized", "Ready", "ContainersReady", "PodScheduled"]
 
 
+def test_a_pod_of_release_1_36_says_whether_it_has_a_network(pods_1_36: Pods) -> None:
+    pods, kind = pods_1_36, "PodReadyToStartContainers"
+    pods.create()
+    pods.await_ready()
+    assert pods.read()["status"]["conditions"][0]["type"] == kind
+    assert pods.condition("p", kind)["status"] == "True"
+    pods.create("q", container(), restartPolicy="Never")
+    pods.await_phase("Succeeded", "q")
+    assert pods.condition("q", kind)["status"] == "False"
+
+
 def test_what_happens_to_a_pod_is_told(pods: Pods) -> None:
     pods.create()
     started = pods.await_event("Started")

@@ -58,6 +58,7 @@ class PodAgents:
     def __init__(self, api: Api, simulated_nodes: SimulatedNodes, events: EventWriter) -> None:
         self._simulated_nodes = simulated_nodes
         self._ends_in_final_phase = api.gates["DeletedPodsReachFinalPhase"]
+        self._reports_network = api.gates["PodReadyToStartContainersCondition"]
         self._pods = api.resources.named(PODS)
         self._collection = api.collection(self._pods)
         self._on: dict[str, set[str]] = defaultdict(set)
@@ -143,7 +144,9 @@ class PodAgents:
         metadata = pod["metadata"]
         key, pool = f"{metadata['namespace']}/{metadata['name']}", self._pools[node]
         host = HostNetwork(
-            node_address(self._simulated_nodes.numbers[node]), lambda: pool.take(key)
+            node_address(self._simulated_nodes.numbers[node]),
+            lambda: pool.take(key),
+            self._reports_network,
         )
 
         def step(current: Object) -> PodProgress:
@@ -235,7 +238,11 @@ class PodAgents:
     async def _write_end(self, pod: Object, *, is_killed: bool) -> None:
         def step(current: Object) -> PodProgress:
             status = status_at_end(
-                current, _moment(), is_killed=is_killed, is_final=self._ends_in_final_phase
+                current,
+                _moment(),
+                is_killed=is_killed,
+                is_final=self._ends_in_final_phase,
+                reports_network=self._reports_network,
             )
             return PodProgress(status)
 

@@ -61,10 +61,11 @@ class PodProgress:
 @dataclass(frozen=True, slots=True)
 class HostNetwork:
     """The node's address, and a function that allocates one for the pod (None if the pool is
-    exhausted)."""
+    exhausted). `is_reported`: a condition says whether the pod has its network."""
 
     host: str
     address: Callable[[], str | None]
+    is_reported: bool = False
 
 
 _FAMILIES = (
@@ -112,7 +113,7 @@ def advance_pod(
         progress.status["observedGeneration"] = pod["metadata"]["generation"]
     deadline = pod["spec"].get("activeDeadlineSeconds")
     if deadline is not None and now.time >= started + deadline:
-        _cut_off(pod, progress, now)
+        _cut_off(pod, progress, host, now)
         return progress
     if deadline is not None:
         progress.look_at(started + deadline)
@@ -126,7 +127,7 @@ def advance_pod(
     _give_address(pod, status, host)
     if "generation" in pod["metadata"]:
         _report_resources(pod, status)
-    status["conditions"] = pod_conditions(pod, status, unfinished, now.text)
+    status["conditions"] = pod_conditions(pod, status, unfinished, host.is_reported, now.text)
     return progress
 
 
@@ -270,13 +271,13 @@ def _with_resources(status: Object, resources: Object | None) -> Object:
     return reported
 
 
-def _cut_off(pod: Object, progress: PodProgress, now: Moment) -> None:
+def _cut_off(pod: Object, progress: PodProgress, host: HostNetwork, now: Moment) -> None:
     """Fail a pod that exceeded activeDeadlineSeconds."""
     status = progress.status
     _end_all(status, KILLED, now)
     status.update(phase="Failed", reason="DeadlineExceeded", message=_LATE)
     status.setdefault("containerStatuses", [])
-    status["conditions"] = pod_conditions(pod, status, (), now.text)
+    status["conditions"] = pod_conditions(pod, status, (), host.is_reported, now.text)
 
 
 def reject_for_ports(pod: Object, now: Moment) -> PodProgress:
@@ -286,7 +287,9 @@ def reject_for_ports(pod: Object, now: Moment) -> PodProgress:
     return PodProgress(status, [PodEvent(WARNING, "NodePorts", _PORTS_TAKEN)])
 
 
-def status_at_end(pod: Object, now: Moment, *, is_killed: bool, is_final: bool) -> Object:
+def status_at_end(
+    pod: Object, now: Moment, *, is_killed: bool, is_final: bool, reports_network: bool
+) -> Object:
     """The last status of a deleted pod. A pod that was to finish by itself has failed; `is_final`:
     other pods get a final phase too."""
     status = dict(pod["status"])
@@ -298,7 +301,7 @@ def status_at_end(pod: Object, now: Moment, *, is_killed: bool, is_final: bool) 
         status["phase"] = "Failed"
     elif is_final:
         status["phase"] = _final_phase(status)
-    status["conditions"] = pod_conditions(pod, status, (), now.text)
+    status["conditions"] = pod_conditions(pod, status, (), reports_network, now.text)
     return status
 
 
@@ -330,7 +333,7 @@ _COMPLETED = "PodCompleted"
 
 
 def pod_conditions(
-    pod: Object, status: Object, unfinished: Sequence[str], moment: str
+    pod: Object, status: Object, unfinished: Sequence[str], reports_network: bool, moment: str
 ) -> list[Object]:
     """The conditions for a status; foreign ones are kept. `unfinished` are the init containers not
     completed."""
@@ -339,7 +342,8 @@ def pod_conditions(
     was_initialized = (old.get("Initialized") or {}).get("status") == "True"
     if was_initialized and "generation" in pod["metadata"]:
         unfinished = ()  # init containers that restart do not count
-    states = {
+    states = {"PodReadyToStartContainers": _has_network(status)} if reports_network else {}
+    states |= {
         "Initialized": _initialized(status.get("phase", ""), unfinished),
         "Ready": _ready(pod, old, containers),
         "ContainersReady": containers,
@@ -363,6 +367,13 @@ def _condition(kind: str, old: Object | None, state: _Told, moment: str) -> Obje
     if message:
         new["message"] = message
     return new
+
+
+def _has_network(status: Object) -> _Told:
+    """A pod has a network from the start of its sandbox until it ends."""
+    return (
+        _YES if status.get("podIP") and status.get("phase") not in FINISHED else ("False", "", "")
+    )
 
 
 def _initialized(phase: str, unfinished: Sequence[str]) -> _Told:
