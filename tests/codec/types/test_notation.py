@@ -114,6 +114,12 @@ def test_defaults_and_enums_are_values() -> None:
     assert fields["a"].enum == ("Always", "Never")
 
 
+def test_fields_share_an_enum_by_its_name() -> None:
+    table = "enum Day MON|TUE\nThing\n  a  string  1  enum=Day\n  b  [string]  2  enum=Day\n"
+    fields = read(table)["Thing"].fields
+    assert fields["a"].enum == fields["b"].enum == ("MON", "TUE")
+
+
 def test_fields_of_an_embedded_struct_stand_where_it_stands() -> None:
     types = read(
         "A\n  x  int32  1\n  b  ...B  2\n  z  int32  3\n\nB\n  y  ...C  1\n\nC\n  c  string  1\n"

@@ -16,7 +16,8 @@ errors have another name for the type than `names.table`, `message=TYPE` if prot
 type, with one field for each type that the value may have. A line that ends in `if=SWITCH` is
 included only if that switch of the dialect is on, one with marks of a release (`base.release`) only
 in that release (`BuiltinTypes` evaluates both). `like group/version` on a line of its own includes
-all types of another file that this file does not define.
+all types of another file that this file does not define, `enum NAME A|B` names values that several
+fields have as `enum=NAME`.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class Structs(Mapping[str, Struct]):
         self.load = load
         self.partial_keys = partial_keys
         self.unread: dict[str, list[str]] = {}  # unparsed field lines by struct name
+        self.enums: dict[str, str] = {}
         self._own: dict[str, Struct] = {}
         self._alike: list[Mapping[str, Struct]] = []
         self._scan(text)
@@ -82,6 +84,9 @@ class Structs(Mapping[str, Struct]):
             name, *marks = words
             if name == "like":
                 self._alike.append(self.load(marks[0]))
+                continue
+            if name == "enum":
+                self.enums[marks[0]] = marks[1]
                 continue
             lines = self.unread[name] = []
             self._own[name] = Struct(
@@ -201,6 +206,8 @@ class _Reading:
             word, _, value = mark.partition("=")
             if word == "message":
                 field.message = self._struct(value)
+            elif word == "enum":
+                _enum_mark(field, self._table.enums.get(value, value))
             else:
                 _MARKS[word](field, value)
         _derive_list_kind(field, marks)
@@ -253,7 +260,6 @@ _MARKS: dict[str, Callable[[Field, str], None]] = {
     "map": _map_mark,
     "merge": _merge_mark,
     "default": _default_mark,
-    "enum": _enum_mark,
     "gate": _gate_mark,
     "type": _type_mark,
     "retainKeys": _retain_mark,
