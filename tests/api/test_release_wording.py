@@ -162,3 +162,14 @@ def test_errors_name_types_by_the_version_that_was_sent(
     answer = space_1_36.client.post(schemas.path, {"metadata": {"name": "a"}, "spec": spec})
     assert answer.status == 400
     assert answer.body["message"].endswith(f"into Go struct field {where} of type {kind}")
+
+
+def test_refused_metadata_of_a_review_is_shown_as_json(space_1_36: Space) -> None:
+    path = f"{space_1_36.base('authorization.k8s.io')}/selfsubjectaccessreviews"
+    body = {"metadata": {"name": "a"}, "spec": {"resourceAttributes": {"verb": "get"}}}
+    [(_, _, message)] = space_1_36.client.post(path, body, fieldManager="fm").causes
+    start = 'Invalid value: {"name":"a","managedFields":[{"manager":"fm","operation":"Update",'
+    assert message.startswith(start)
+    assert message.endswith(
+        '"f:spec":{"f:resourceAttributes":{".":{},"f:verb":{}}}}}]}: must be empty'
+    )
