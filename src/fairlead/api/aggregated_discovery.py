@@ -88,9 +88,6 @@ class AggregatedDocuments:
         self._documents: dict[str, AggregatedDocument] = {}
         self._lock = asyncio.Lock()
 
-    def clear(self) -> None:
-        self._documents = {}
-
     def answer(
         self, request: Request, name: str, groups: Groups, form: Representation
     ) -> Answer | Awaitable[Answer]:

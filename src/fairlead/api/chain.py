@@ -112,7 +112,7 @@ class Handler:
         self._constrained: constrained_impersonation.ConstrainedImpersonation | None = None
         self._messages = DiscoveryMessages(api.resources)
         self._documents: dict[tuple[tuple[str, ...], Representation], Answer] = {}
-        self._aggregated = aggregated_discovery.AggregatedDocuments(api.resources)
+        self._aggregated: aggregated_discovery.AggregatedDocuments | None = None
         self._documents_of: tuple[Hashable, ...] = ()
 
     def route(self, request: Request) -> None:
@@ -363,6 +363,8 @@ class Handler:
         values = request.query.get("pretty")
         layout = negotiate(self.api.dialect, "", values[0] if values else None, request.user_agent)
         form = replace(form, pretty=layout.pretty)
+        if self._aggregated is None:
+            self._aggregated = aggregated_discovery.AggregatedDocuments(self.api.resources)
         return self._aggregated.answer(request, name, self.groups, form)
 
     def _forget_outdated(self) -> None:
@@ -371,7 +373,7 @@ class Handler:
         if self._documents_of != generations:
             self._documents_of = generations
             self._documents.clear()
-            self._aggregated.clear()
+            self._aggregated = None
 
     def _overview(
         self, request: Request, name: tuple[str, ...], make: Callable[[], dict[str, Any]]

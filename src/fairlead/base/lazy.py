@@ -30,7 +30,7 @@ admission/policies: compilation dispatch evaluation inputs mutating param_access
 api: aggregated_discovery component_pages discovery long_lists
 api/audit: auditor own_operations setup
 api/history: page
-api/openapi: documents
+api/openapi: documents overview tables
 api/relay: answers forward
 api/testing: setup
 auth: configuration
@@ -48,7 +48,7 @@ client/access: exec_config exec_plugin oidc
 codec: gnostic gnostic_v3 json_syntax strict_decoding yaml_reader yaml_writer
 controllers: bootstrap_signer legacy_tokens policy_status resource_quotas service_ranges
 controllers/aggregation/openapi: conversion document merge
-controllers/devices: claims
+controllers/devices: claims taint_eviction
 controllers/disruption: controller
 controllers/nodes: pod_collection taint_eviction ttl
 controllers/nodes/lifecycle: controller zones
@@ -79,6 +79,7 @@ resources/core: resource_quotas
 resources/custom: columns schema webhook_conversion
 resources/custom/schema: rules
 resources/etcd_format: codec encrypted
+resources/resource: selectors
 storage: followed selection
 storage/encryption: configuration
 storage/etcd: client members source

@@ -269,10 +269,10 @@ class LogOptions(NamedTuple):
 class CommandStreams(Protocol):
     """The client's side of a command in a container."""
 
-    async def read(self) -> bytes:
+    def read(self) -> Awaitable[bytes]:
         """Wait for input; empty at its end."""
 
-    async def write(self, stream: int, data: bytes) -> None:
+    def write(self, stream: int, data: bytes) -> Awaitable[None]:
         """Write to the standard output (1) or the standard error (2)."""
 
 
@@ -291,7 +291,7 @@ class Simulated(Protocol):
     def check_running(self, pod: Object, container: str) -> None:
         """Raises StatusError if a container is not running."""
 
-    async def execute(
+    def execute(
         self,
         pod: Object,
         container: str,
@@ -299,7 +299,7 @@ class Simulated(Protocol):
         streams: CommandStreams,
         *,
         has_terminal: bool,
-    ) -> int:
+    ) -> Awaitable[int]:
         """Run a command in a container, or attach to its own without words; returns the exit
         code."""
 

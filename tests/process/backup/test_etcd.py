@@ -65,7 +65,7 @@ def backup(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def flags(etcd: Etcd, prefix: str, gap: int = 20) -> tuple[str, ...]:
-    servers = ("--etcd-servers", etcd.url, "--etcd-prefix", prefix)
+    servers = ("--etcd-servers", etcd.url, "--etcd-prefix", prefix, "--release", "1.25")
     return (*servers, "--revision-gap", str(gap))
 
 

@@ -13,7 +13,7 @@ import orjson
 from fairlead.api.answers import Answer, no_such_page
 from fairlead.api.negotiation import clauses as clauses
 from fairlead.api.openapi import documents as openapi_documents
-from fairlead.api.openapi import identity, overview
+from fairlead.api.openapi import identity, overview, tables
 from fairlead.api.openapi.answers import (
     BINARY,
     TEXT,
@@ -25,7 +25,6 @@ from fairlead.api.openapi.answers import (
     pack,
 )
 from fairlead.api.openapi.knowledge import FindCustom
-from fairlead.api.openapi.tables import is_exact
 from fairlead.api.request import Request
 from fairlead.codec import gnostic, gnostic_v3
 from fairlead.resources.registry import Resources
@@ -56,7 +55,6 @@ class OpenApi:
         # Later releases send documents under their media type, earlier ones as text or bytes:
         # clients know the type from their request.
         self._names_types = resources.release.minor >= 30
-        self._describes_issuer = is_exact(resources.release)
         self._documents: dict[str, Document] = {}
         self._build_lock = asyncio.Lock()
         self._has_read = False
@@ -187,7 +185,7 @@ class OpenApi:
             for version, group_version in versions.items():
                 name = f"apis/{group}/{version}" if group else f"api/{version}"
                 tags[name] = identity.of_version(base, group_version, self.find_custom)
-        if self._describes_issuer:
+        if tables.is_exact(self._resources.release):
             tags |= {path: identity.of_name(base, path) for path in overview.ISSUER_PATHS}
         return dict(sorted(tags.items()))
 
