@@ -306,7 +306,7 @@ def test_finished_jobs_go_after_their_time_to_live(kit: Cluster, space: str) -> 
         {"type": name, "status": "True", "lastTransitionTime": end}
         for name in ("SuccessCriteriaMet", "Complete")
     ]
-    patch = {"status": {"conditions": conditions, "startTime": end, "completionTime": end}}
+    patch = {"status": {"conditions": conditions, "completionTime": end}}
     jobs.patch("once", patch, space, subresource="status")
     kit.advance("30m")
     kit.wait_idle()
