@@ -134,6 +134,27 @@ def test_a_container_that_does_not_run(running: Pods) -> None:
     assert (status, json.loads(body)["message"]) == (404, 'container not found ("c")')
 
 
+@pytest.mark.parametrize(
+    ("headers", "text"),
+    [
+        (("Connection: Upgrade", "Upgrade: other"), 'unexpected protocol "other"'),
+        (HELLO, "bad handshake"),
+        (
+            ("Connection: Upgrade", "Upgrade: SPDY/3.1", "X-Stream-Protocol-Version: v9"),
+            "unable to negotiate protocol",
+        ),
+    ],
+)
+def test_a_wrong_upgrade_is_refused(running: Pods, headers: tuple[str, ...], text: str) -> None:
+    lines = "".join(f"{line}\r\n" for line in ("Host: x", *headers, TOKEN))
+    path = f"{running.collection.item('p', 'exec')}?command=true&stdout=true"
+    with closing(Wire(running.server)) as wire:
+        wire.send(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
+        status, body = wire.answer()
+    assert (status, json.loads(body)["reason"]) == (400, "BadRequest")
+    assert text in json.loads(body)["message"]
+
+
 @with_kubectl
 def test_kubectl_runs_commands_and_copies_files(running: Pods, tmp_path: Path) -> None:
     kubectl = Kubectl(running.server, running.space.name, tmp_path)

@@ -36,30 +36,32 @@ _VERSIONS = ("v5.channel", "v4.channel", "v3.channel", "v2.channel", "channel")
 _SPDY_VERSION = b"x-stream-protocol-version"
 
 
-class CommandAnswer(Answer):
-    """Switches protocols, and runs a command with the streams of the client. `names` are the
-    streams that the client asked for, `domain` is part of the names of protocols."""
+def command_answer(request: Request, run: Run, names: frozenset[str], domain: str) -> Answer:
+    """The answer that runs a command with the streams of the client. `names` are the streams that
+    the client asked for, `domain` is part of the names of protocols. Raises StatusError."""
+    protocol = requested_protocol(request).lower()
+    if protocol == b"websocket":
+        return _CommandAnswer(_SocketSession(request, domain), run)
+    if protocol == b"spdy/3.1":
+        return _CommandAnswer(_SpdySession(request, domain, names), run)
+    shown = protocol.decode("latin-1")
+    raise bad_request(f'unable to upgrade: unexpected protocol "{shown}"')
 
-    __slots__ = ("_domain", "_names", "_run")
 
-    def __init__(self, run: Run, names: frozenset[str], domain: str) -> None:
+class _CommandAnswer(Answer):
+    """Switches protocols, and runs a command."""
+
+    __slots__ = ("_run", "_session")
+
+    def __init__(self, session: _Session, run: Run) -> None:
         super().__init__(SWITCHING_PROTOCOLS, b"", "")
+        self._session = session
         self._run = run
-        self._names = names
-        self._domain = domain
 
     async def send(self, request: Request) -> None:
-        exchange = request.exchange
+        exchange, session = request.exchange, self._session
         exchange.interruptible = True
         exchange.no_deadline()
-        protocol = requested_protocol(request).lower()
-        session: _Session
-        if protocol == b"websocket":
-            session = _SocketSession(request, self._domain)
-        elif protocol == b"spdy/3.1":
-            session = _SpdySession(request, self._domain, self._names)
-        else:
-            raise bad_request(f'unable to upgrade: unexpected protocol "{protocol.decode()}"')
         with suppress(ClientGone), cancel_on_disconnect(request):
             await session.begin()
             code = await self._run(session)

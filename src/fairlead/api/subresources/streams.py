@@ -12,7 +12,7 @@ from fairlead.api.relay.answers import Translation
 from fairlead.api.relay.headers import offered_protocols, requested_protocol
 from fairlead.api.relay.translation import Streams, Tunnelled
 from fairlead.api.request import Request
-from fairlead.api.subresources.container_streams import CommandAnswer
+from fairlead.api.subresources.container_streams import command_answer
 from fairlead.api.subresources.relay import forward_to, not_allowed
 from fairlead.api.subresources.simulated import is_simulated, refuse_simulated
 from fairlead.api.subresources.targets import (
@@ -83,7 +83,7 @@ def _run_simulated(
     )
     names = {name for name in ("stdin", "stdout", "stderr") if options.get(name)}
     wanted = frozenset(names - {"stderr"} if has_terminal else names)
-    return CommandAnswer(run, wanted, api.dialect.group_domain)
+    return command_answer(request, run, wanted, api.dialect.group_domain)
 
 
 async def forward_port(api: Api, request: Request, operation: Operation) -> Answer:

@@ -12,6 +12,7 @@ from fairlead.base import clock
 from fairlead.base.errors import StatusError, bad_request
 from fairlead.codec.types.times import format_time, now, parse_time
 from fairlead.controllers.simulation.agent.containers import Moment, ended, state_of
+from fairlead.controllers.simulation.agent.pods import FAMILIES
 from fairlead.controllers.simulation.behaviour import pod_behaviour
 from fairlead.controllers.simulation.pod_sources import PodSources
 from fairlead.controllers.simulation.runtime.commands import (
@@ -27,8 +28,6 @@ from fairlead.controllers.simulation.runtime.terminal import INTERRUPTED, Interr
 from fairlead.controllers.simulation.simulated_nodes import PODS, SimulatedNodes
 from fairlead.operations.api import Api, CommandStreams, LogOptions, Object
 from fairlead.storage.version import Change
-
-_FAMILIES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
 
 class SimulatedContainers:
@@ -127,7 +126,7 @@ class SimulatedContainers:
 
         def change(current: Object) -> Object:
             status = dict(current["status"])
-            for family in _FAMILIES:
+            for _, family in FAMILIES:
                 if status.get(family):
                     status[family] = [
                         ended(each, code, moment)
@@ -180,7 +179,7 @@ def _wake(waiting: Iterable[asyncio.Event]) -> None:
 
 
 def _status_of(pod: Object, container: str) -> Object:
-    for family in _FAMILIES:
+    for _, family in FAMILIES:
         for container_status in pod["status"].get(family) or ():
             if container_status["name"] == container:
                 found_status: Object = container_status
@@ -189,7 +188,7 @@ def _status_of(pod: Object, container: str) -> Object:
 
 
 def _declared(pod: Object, name: str) -> Object:
-    for family in ("initContainers", "containers", "ephemeralContainers"):
+    for family, _ in FAMILIES:
         for container in pod["spec"].get(family) or ():
             if container["name"] == name:
                 declared: Object = container

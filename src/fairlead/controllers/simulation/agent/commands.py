@@ -7,17 +7,13 @@ from dataclasses import replace
 
 from fairlead.codec.types.times import now
 from fairlead.controllers.simulation.agent.containers import CREATING, state_of
+from fairlead.controllers.simulation.agent.pods import FAMILIES
 from fairlead.controllers.simulation.behaviour import ContainerBehaviour, Obstacle, PodBehaviour
 from fairlead.controllers.simulation.pod_sources import PodSources
 from fairlead.controllers.simulation.runtime.commands import Commands, is_known
 from fairlead.controllers.simulation.runtime.sources import MissingSource, Sources
 from fairlead.operations.api import Api, Object
 
-_FAMILIES = (
-    ("initContainers", "initContainerStatuses"),
-    ("containers", "containerStatuses"),
-    ("ephemeralContainers", "ephemeralContainerStatuses"),
-)
 _CONFIG_ERROR = "CreateContainerConfigError"
 _SHOWN = ("configMap", "secret", "projected")
 
@@ -86,7 +82,7 @@ def _unmounted(pod: Object, sources: Sources) -> Obstacle | None:
 
 def _containers(pod: Object) -> Iterator[tuple[Object, Object]]:
     """The containers with their statuses."""
-    for family, list_name in _FAMILIES:
+    for family, list_name in FAMILIES:
         statuses = {item["name"]: item for item in pod["status"].get(list_name) or ()}
         for container in pod["spec"].get(family) or ():
             yield container, statuses.get(container["name"], {})

@@ -68,7 +68,8 @@ class HostNetwork:
     is_reported: bool = False
 
 
-_FAMILIES = (
+# The containers of a pod, in its spec and in its status.
+FAMILIES = (
     ("initContainers", "initContainerStatuses"),
     ("containers", "containerStatuses"),
     ("ephemeralContainers", "ephemeralContainerStatuses"),
@@ -134,7 +135,7 @@ def advance_pod(
 def _restarted(pod: Object, behaviour: PodBehaviour, now: Moment) -> Object:
     """The pod with all its containers waiting for a restart, if the restart rule of a container
     that exited requires it; else the same pod."""
-    families = _FAMILIES[:2]
+    families = FAMILIES[:2]
     roles = {role.name: role for family, _ in families for role in roles_of(pod, family, behaviour)}
     known = {
         list_name: [item for item in pod["status"].get(list_name) or () if item["name"] in roles]
@@ -193,7 +194,7 @@ def _carry_on(
     *,
     held_up: bool,
 ) -> None:
-    for family, list_name in _FAMILIES[1:]:
+    for family, list_name in FAMILIES[1:]:
         roles = roles_of(pod, family, behaviour)
         if not roles:
             continue
@@ -250,7 +251,7 @@ def _give_address(pod: Object, status: Object, host: HostNetwork) -> None:
 
 def _report_resources(pod: Object, status: Object) -> None:
     """Report the resources of containers. The simulated node carries out a resize at once."""
-    for family, list_name in _FAMILIES[:2]:
+    for family, list_name in FAMILIES[:2]:
         declared = {item["name"]: item["resources"] for item in pod["spec"].get(family) or ()}
         if status.get(list_name):
             status[list_name] = [
@@ -315,7 +316,7 @@ def _final_phase(status: Object) -> str:
 
 def _end_all(status: Object, code: int, now: Moment) -> None:
     """Terminate all running containers; modifies `status`."""
-    for _, list_name in _FAMILIES:
+    for _, list_name in FAMILIES:
         if status.get(list_name):
             status[list_name] = [
                 ended(container_status, code, now)
@@ -403,7 +404,7 @@ def _restarting(spec: Object, status: Object) -> _Told:
     if status.get("phase") in FINISHED:
         return _containers_ready(status)
     containers = {container["name"]: container for container in all_containers(spec)}
-    families = (status.get(name) for _, name in _FAMILIES[:2])
+    families = (status.get(name) for _, name in FAMILIES[:2])
     statuses = [each for family in families for each in family or ()]
     if any(
         restarts_all(containers[each["name"]], each)
