@@ -46,7 +46,7 @@ _CORE = frozenset(
     }
 )
 
-# Kinds of versions that are not served: documents may still carry them. With marks of releases.
+# Kinds that clients may send in versions which are not served. Lines carry marks of releases.
 _FORMER_KINDS: Final = """\
 admissionregistration/v1alpha1 MutatingAdmissionPolicy MutatingAdmissionPolicyBinding since=1.30
 admissionregistration/v1alpha1 ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding since=1.26

@@ -5,7 +5,7 @@
   attributes of several devices; `results`: what is written into the status of a claim
 - `pools`: the devices that drivers publish in slices; `usage`: those in use; `inventory`: both
 - `taint_eviction`: evicts pods from devices that were tainted
-- `capacity`: what requests consume of shared devices; `taints`: what they tolerate
+- `capacity`: what requests consume of shared devices
 - `readiness`: the conditions that must hold before a pod is bound
 - `extended`: extended resources that device classes stand for
 """

@@ -14,8 +14,8 @@ from fairlead.base.release import Release
 from fairlead.controllers.devices.constraints import Constraint, Want
 from fairlead.controllers.devices.pools import Device, DeviceKey
 from fairlead.controllers.devices.results import allocation_of
-from fairlead.controllers.devices.taints import is_tolerated
 from fairlead.controllers.devices.usage import Ledger, Usage
+from fairlead.controllers.tolerations import is_tolerated
 from fairlead.operations.api import Object
 from fairlead.resources.resource.requests import MAX_REQUESTS
 from fairlead.resources.resource.selectors import (

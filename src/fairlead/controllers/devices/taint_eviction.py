@@ -14,13 +14,14 @@ from fairlead.controllers.devices.claims import (
     claim_names,
     is_reserved_for,
 )
-from fairlead.controllers.devices.taints import NO_EXECUTE, tolerates
 from fairlead.controllers.events import NORMAL, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.pod_status import disrupted, write_status
+from fairlead.controllers.tolerations import tolerates
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
+from fairlead.resources.core.pods import NO_EXECUTE
 from fairlead.resources.resource.claim_status import results_of
 from fairlead.storage.version import Change
 

@@ -18,7 +18,7 @@ _UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm)
 
 
 def key_pair_problem(certificate: bytes, key: bytes) -> str:
-    """Why a server cannot use this pair, in both parts PEM; empty if it can."""
+    """What is wrong with a certificate and its private key, both in PEM; empty if they fit."""
     types, der = _first(certificate, _CERTIFICATE)
     if der is None:
         return _no_certificate(types)

@@ -55,7 +55,7 @@ class Run:
 
 
 def default_lifetime(pod: Object, container: Object) -> float:
-    """How long a program runs that the simulation does not know. Programs of init containers end
+    """The lifetime of a program that the simulation does not know. Those of init containers end
     at once, those of pods that are to finish after a second."""
     initial = any(each is container for each in pod["spec"].get("initContainers") or ())
     if initial and container.get("restartPolicy") != "Always":

@@ -38,7 +38,7 @@ class Wait(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Computes. A driver counts steps, so that no program can keep it busy."""
+    """One step of computing. Drivers count steps, and stop programs that take too many."""
 
 
 Effect = Write | Read | Wait | Step

@@ -12,6 +12,7 @@ from fairlead.controllers.simulation.scheduler.cluster import (
     Refusal,
 )
 from fairlead.controllers.simulation.scheduler.facts import PendingPod
+from fairlead.controllers.tolerations import tolerates as covers
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import NO_SCHEDULE, PREFER_NO_SCHEDULE
 
@@ -19,17 +20,7 @@ _CORDONED = Refusal(("node(s) were unschedulable",), True, Event.NODE)
 
 
 def tolerates(tolerations: Sequence[Object], taint: Object) -> bool:
-    return any(_covers(toleration, taint) for toleration in tolerations)
-
-
-def _covers(toleration: Object, taint: Object) -> bool:
-    if toleration.get("effect") and toleration["effect"] != taint["effect"]:
-        return False
-    if toleration.get("key") and toleration["key"] != taint["key"]:
-        return False
-    if toleration.get("operator") == "Exists":
-        return True
-    return bool(toleration.get("key")) and toleration.get("value", "") == taint.get("value", "")
+    return any(covers(toleration, taint) for toleration in tolerations)
 
 
 def cordoned(pending: PendingPod, cluster: Cluster) -> Filter | None:

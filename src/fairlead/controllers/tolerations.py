@@ -1,13 +1,13 @@
-"""Taints of devices, and what requests tolerate."""
+"""Which taints are tolerated: by pods on nodes, and by requests on devices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from fairlead.operations.api import Object
+from fairlead.resources.core.pods import NO_EXECUTE, NO_SCHEDULE
 
-NO_EXECUTE = "NoExecute"
-_REPELLING = (NO_EXECUTE, "NoSchedule")
+_REPELLING = (NO_EXECUTE, NO_SCHEDULE)
 
 
 def is_tolerated(device: Object, tolerations: Iterable[Object]) -> bool:
@@ -20,6 +20,7 @@ def is_tolerated(device: Object, tolerations: Iterable[Object]) -> bool:
 
 
 def tolerates(toleration: Object, taint: Object) -> bool:
+    """Whether one toleration covers a taint."""
     if toleration.get("effect") not in (None, "", taint["effect"]):
         return False
     key = toleration.get("key", "")
