@@ -183,6 +183,28 @@ def test_a_page_that_knows_its_address_can_redirect_below_it(
     assert space.client.get(f"{pod}/a").headers["Location"] == f"{pod}/login"
 
 
+@pytest.mark.parametrize(
+    ("tag", "expected"),
+    [
+        ('<a href="/next?to=1">', '<a href="{proxy}/next?to=1">'),
+        ("<img class=x src='/a.png'>", "<img class=x src='{proxy}/a.png'>"),
+        ('<a href="next">', '<a href="next">'),
+        ('<a href="http://elsewhere.example/x">', '<a href="http://elsewhere.example/x">'),
+        ('href="/text"', 'href="/text"'),
+    ],
+)
+def test_links_of_a_page_lead_through_the_proxy(
+    space: Space, neighbour: Neighbour, pod: str, tag: str, expected: str
+) -> None:
+    neighbour.answer = lambda item: Reply(200, {"Content-Type": "text/html"}, tag.encode())
+    assert space.client.get(f"{pod}/a").raw.decode() == expected.format(proxy=pod)
+
+
+def test_links_of_what_is_no_page_stay(space: Space, neighbour: Neighbour, pod: str) -> None:
+    neighbour.answer = lambda item: Reply(200, {"Content-Type": "text/plain"}, b'<a href="/x">')
+    assert space.client.get(f"{pod}/a").raw == b'<a href="/x">'
+
+
 def test_the_root_is_asked_for_with_a_slash(space: Space, neighbour: Neighbour, pod: str) -> None:
     answer = space.client.get(pod, x="1")
     assert (answer.status, answer.headers["Location"]) == (301, f"{pod}/?x=1")

@@ -169,12 +169,10 @@ def test_refusals_have_classes_of_their_own(space: Space) -> None:
 
 
 def test_a_user_without_rights(space: Space) -> None:
-    from dataclasses import replace
-
     from fairlead.client import Impersonation
 
     async def work(client: Client) -> None:
-        other = replace(client.access, impersonation=Impersonation("jane", ("a", "b")))
+        other = client.access._replace(impersonation=Impersonation("jane", ("a", "b")))
         async with Client(other) as jane:
             maps = await jane.resource("configmaps")
             with pytest.raises(Forbidden) as refused:

@@ -6,7 +6,6 @@ import asyncio
 import gzip
 import ssl
 from base64 import b64encode
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -346,7 +345,7 @@ def test_tls_is_spoken_through_the_tunnel(kubernetes: Space) -> None:
     async def scenario() -> bytes:
         async with Proxy() as proxy:
             access = load_access(kubernetes.server.data / "admin.kubeconfig")
-            through = replace(access, place=replace(access.place, proxy=proxy.url))
+            through = access._replace(place=access.place._replace(proxy=proxy.url))
             async with Client(through) as client:
                 return await client.raw("GET", "/livez")
 
@@ -362,8 +361,8 @@ def test_a_proxy_may_speak_tls_itself(kubernetes: Space, monkeypatch: pytest.Mon
     async def scenario() -> bytes:
         async with Proxy(tls=context) as proxy:
             access = load_access(kubernetes.server.data / "admin.kubeconfig")
-            place = replace(access.place, proxy=f"https://127.0.0.1:{proxy.port}")
-            async with Client(replace(access, place=place)) as client:
+            place = access.place._replace(proxy=f"https://127.0.0.1:{proxy.port}")
+            async with Client(access._replace(place=place)) as client:
                 return await client.raw("GET", "/livez")
 
     assert asyncio.run(asyncio.wait_for(scenario(), PATIENCE)) == b"ok"

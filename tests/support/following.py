@@ -19,8 +19,10 @@ PATIENCE = 30.0
 class Following:
     """A command that runs until it is interrupted."""
 
-    def __init__(self, commands: Commands, *words: str) -> None:
-        flags = ("--kubeconfig", str(commands.config), "-n", commands.space.name)
+    def __init__(self, commands: Commands | None, *words: str) -> None:
+        flags: tuple[str, ...] = ()
+        if commands is not None:
+            flags = ("--kubeconfig", str(commands.config), "-n", commands.space.name)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "fairlead", *words, *flags],
             stdout=subprocess.PIPE,

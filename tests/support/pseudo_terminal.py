@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
+import select
+import struct
+import subprocess
+import sys
+import termios
 import threading
+import time
 from contextlib import redirect_stderr, redirect_stdout
+from typing import Self
 from unittest import mock
 
 from fairlead.cli import main
 from support.commands import Commands
+
+_PATIENCE = 30.0
 
 
 def seen_on_terminal(commands: Commands, *words: str, width: int = 120, **environment: str) -> str:
@@ -43,3 +53,61 @@ def shown_on_terminal(*words: str, width: int = 120, **environment: str) -> str:
     reader.join()
     os.close(ours)
     return b"".join(received).decode().replace("\r\n", "\n")
+
+
+class TerminalSession:
+    """A command that talks with a terminal: its keys are typed, its screen is read."""
+
+    def __init__(self, commands: Commands, *words: str, size: tuple[int, int] = (100, 30)) -> None:
+        self._screen, self._theirs = pty.openpty()
+        self.resize(*size)
+        self.before = termios.tcgetattr(self._theirs)
+        self._seen = b""
+        flags = ("--kubeconfig", str(commands.config), "-n", commands.space.name)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "fairlead", *flags, *words],
+            stdin=self._theirs,
+            stdout=self._theirs,
+            stderr=self._theirs,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+
+    def resize(self, columns: int, rows: int) -> None:
+        fcntl.ioctl(self._screen, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def type(self, keys: str) -> None:
+        os.write(self._screen, keys.encode())
+
+    def until(self, text: str) -> str:
+        """Return what is seen up to a text that has to come."""
+        ends = time.monotonic() + _PATIENCE
+        while text.encode() not in self._seen:
+            assert select.select([self._screen], [], [], ends - time.monotonic())[0], self._seen
+            self._seen += os.read(self._screen, 65536)
+        seen, _, self._seen = self._seen.partition(text.encode())
+        return seen.decode() + text
+
+    def wait(self) -> int:
+        """Return the exit code, when the command has ended and given the terminal back."""
+        code = self.process.wait(_PATIENCE)
+        assert termios.tcgetattr(self._theirs) == self.before
+        return code
+
+    def rest(self) -> str:
+        """Return what is seen beyond the last text that had to come."""
+        while select.select([self._screen], [], [], 0)[0]:
+            self._seen += os.read(self._screen, 65536)
+        return self._seen.decode()
+
+    def is_raw(self) -> bool:
+        return not termios.tcgetattr(self._theirs)[3] & termios.ICANON
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.process.kill()
+        self.process.wait(_PATIENCE)
+        os.close(self._screen)
+        os.close(self._theirs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import TypeVar
 
 from fairlead.client import Access, Client
@@ -16,7 +15,7 @@ Result = TypeVar("Result")
 
 def access_to(space: Space) -> Access:
     """Return the admin's access to the namespace of a space."""
-    return replace(load_access(space.server.data / "admin.kubeconfig"), namespace=space.name)
+    return load_access(space.server.data / "admin.kubeconfig", namespace=space.name)
 
 
 def talk(space: Space, work: Callable[[Client], Awaitable[Result]]) -> Result:

@@ -6,6 +6,7 @@ async with Client.load() as client:
 
 - `client`, `sync`: the asynchronous and the blocking client
 - `resources`, `watch`, `conditions`, `discovery`: operations on objects and resources
+- `processes`, `port_forwarding`, `sockets`: commands in containers, connections to ports of pods
 - `informer/`, `election`: cached objects with change handlers; leader election
 - `session`, `errors`: requests with retries, and their errors
 - `access/`: server address and credentials from configuration files
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from fairlead.client.conditions import exists, has_condition, has_value, is_gone
     from fairlead.client.election import LeaderElection, Pace
     from fairlead.client.informer import Informer
+    from fairlead.client.port_forwarding import ForwardingError, PortConnection, PortForward
+    from fairlead.client.processes import Outcome, RemoteProcess, Streams
     from fairlead.client.sync import SyncClient, SyncResource
     from fairlead.client.watch import Event, Watch
 
@@ -35,12 +38,18 @@ __all__ = [
     "ApiError",
     "Client",
     "Event",
+    "ForwardingError",
     "Impersonation",
     "Informer",
     "LeaderElection",
+    "Outcome",
     "Pace",
+    "PortConnection",
+    "PortForward",
+    "RemoteProcess",
     "Resource",
     "ResourceType",
+    "Streams",
     "SyncClient",
     "SyncResource",
     "UnknownKind",
@@ -56,7 +65,13 @@ __all__ = [
 _LATER = {
     "LeaderElection": "election",
     "Pace": "election",
+    "ForwardingError": "port_forwarding",
     "Informer": "informer",
+    "Outcome": "processes",
+    "PortConnection": "port_forwarding",
+    "PortForward": "port_forwarding",
+    "RemoteProcess": "processes",
+    "Streams": "processes",
     "SyncClient": "sync",
     "SyncResource": "sync",
     "exists": "conditions",

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.client.errors import ApiError
@@ -28,8 +27,7 @@ _ACCEPT = ",".join(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceType:
+class ResourceType(NamedTuple):
     """A resource from a discovery document."""
 
     group: str
@@ -61,8 +59,7 @@ class ResourceType:
         return word in (self.name, self.singular, self.kind.lower(), *self.short_names)
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """An API group; its preferred version comes first."""
 
     name: str

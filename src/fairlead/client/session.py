@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from itertools import count
-from random import uniform
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -17,6 +17,7 @@ from fairlead import __version__
 from fairlead.client.access.model import Access, AccessError, Proof
 from fairlead.client.access.tls import Routes
 from fairlead.client.errors import ApiError, Unreachable, error_of_answer
+from fairlead.wire.byte_streams import ByteStream, ProtocolFactory, open_stream
 from fairlead.wire.outgoing.client_config import LOOPBACK
 from fairlead.wire.outgoing.connection import Connection
 from fairlead.wire.outgoing.pool import Pool
@@ -36,7 +37,8 @@ _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
 class Request(NamedTuple):
-    """A request. `timeout` covers all attempts and, unless the body is streamed, the body."""
+    """A request. `timeout` covers all attempts and, unless the body is streamed, the body. With
+    `upgrade`, header lines that ask for another protocol, it is sent once, on a new connection."""
 
     method: str
     path: str  # escaped, without the path of the server's URL
@@ -45,6 +47,17 @@ class Request(NamedTuple):
     content_type: str = JSON
     accept: str = JSON
     timeout: float | None = 60.0
+    upgrade: tuple[str, ...] = ()
+
+
+class Forwarded(NamedTuple):
+    """The head of a request that is passed on: its target as it is sent, and its header lines."""
+
+    method: str
+    target: str
+    headers: tuple[str, ...]
+    has_body: bool = False
+    upgrades: bool = False
 
 
 class Session:
@@ -58,15 +71,22 @@ class Session:
         self._routes = Routes(access)
         self._pool = Pool(_SECONDS_TO_CONNECT)
         self._prefix = urlsplit(access.place.server).path.rstrip("/")
+        self._identity = self._identity_headers()
         self._fixed = self._fixed_headers(agent or f"fairlead/{__version__}")
         self._concurrent = asyncio.Semaphore(_MAX_CONCURRENT)
 
     def _fixed_headers(self, agent: str) -> str:
-        parts = urlsplit(self.access.place.server)
-        lines = [f"Host: {parts.netloc.rpartition('@')[2]}", f"User-Agent: {agent}"]
+        lines = [*self._identity, f"User-Agent: {agent}"]
         # On loopback, compression costs more than it saves.
-        if self.access.compression and parts.hostname not in LOOPBACK:
+        host = urlsplit(self.access.place.server).hostname
+        if self.access.compression and host not in LOOPBACK:
             lines.append("Accept-Encoding: gzip")
+        return _joined(lines)
+
+    def _identity_headers(self) -> list[str]:
+        """The header lines that name the server, and the user to act as."""
+        netloc = urlsplit(self.access.place.server).netloc
+        lines = [f"Host: {netloc.rpartition('@')[2]}"]
         who = self.access.impersonation
         if who.user:
             lines.append(f"Impersonate-User: {who.user}")
@@ -76,7 +96,35 @@ class Session:
         for key, values in who.extra.items():
             name = quote(key.lower(), safe="!#$&'*+-.^_`|~")
             lines += [f"Impersonate-Extra-{name}: {value}" for value in values]
-        return _joined(lines)
+        return lines
+
+    @asynccontextmanager
+    async def relay(self, forwarded: Forwarded) -> AsyncIterator[Connection]:
+        """A connection to the server, over which a request of somebody else is sent with our
+        credentials. The caller sends its body and reads the answer. Raises AccessError and
+        Unreachable."""
+        proof = await self.access.credentials.proof()
+        own = "authorization" not in {line.partition(":")[0].lower() for line in forwarded.headers}
+        lines = [f"{forwarded.method} {forwarded.target} HTTP/1.1", *self._identity]
+        if own and proof.authorization:
+            lines.append(f"Authorization: {proof.authorization}")
+        head = f"{_joined([*lines, *forwarded.headers])}\r\n\r\n".encode("latin-1")
+        route, method = self._routes.with_proof(proof), forwarded.method.encode()
+        try:
+            if forwarded.has_body:
+                connection = await self._pool.connect(route)
+                connection.start(method, head)
+            else:
+                upgrades = forwarded.upgrades
+                connection = await self._pool.request(route, method, head, upgrades=upgrades)
+        except CallError as error:
+            raise Unreachable(str(error)) from None
+        try:
+            yield connection
+            if connection.status == 401:
+                self.access.credentials.refused(proof)
+        finally:
+            self._pool.release(connection)
 
     async def json(self, request: Request) -> Any:
         """The decoded body of a successful response; raises ApiError, Unreachable, AccessError."""
@@ -130,7 +178,7 @@ class Session:
                 continue
             if error.retry_after is None or tries >= _MAX_TRIES or not _may_pass(status):
                 raise error
-            pause = min(error.retry_after, _MAX_PAUSE) + uniform(0, 0.1)
+            pause = min(error.retry_after, _MAX_PAUSE) + random.uniform(0, 0.1)
             if ends is not None and asyncio.get_running_loop().time() + pause >= ends:
                 raise error
             await asyncio.sleep(pause)
@@ -166,19 +214,20 @@ class Session:
         pauses = Pauses()
         repeats = 0
         while True:
-            connection = self._pool.idle(route)
+            connection = None if request.upgrade else self._pool.idle(route)
             was_idle = connection is not None
             try:
                 connection = connection or await self._pool.connect(route)
             except CallError as error:
                 raise Unreachable(f"{self._named(request)}: {error}") from None
-            connection.start(method, raw)
+            connection.start(method, raw, upgrades=bool(request.upgrade))
             try:
                 await connection.read_head()
                 return connection
             except CallError as error:
                 connection.abort()
-                if request.method not in _SAFE or repeats >= _MAX_REPEATS:
+                is_once = request.method not in _SAFE or bool(request.upgrade)
+                if is_once or repeats >= _MAX_REPEATS:
                     raise Unreachable(f"{self._named(request)}: {error}", sent=True) from None
             except BaseException:
                 connection.abort()
@@ -194,7 +243,7 @@ class Session:
 
     def _encoded(self, request: Request, proof: Proof) -> bytes:
         lines = [f"{request.method} {self._prefix}{_target(request)} HTTP/1.1"]
-        lines.append(f"Accept: {request.accept}")
+        lines += [f"Accept: {request.accept}", *request.upgrade]
         if proof.authorization:
             lines.append(f"Authorization: {proof.authorization}")
         if request.body or request.method in ("POST", "PUT", "PATCH"):
@@ -273,6 +322,17 @@ class Answer:
         except CallError as error:
             raise Unreachable(str(error), sent=True) from None
 
+    async def take_over(self) -> ByteStream:
+        """The connection, which has switched protocols; raises Unreachable."""
+
+        async def hand_over(protocol: ProtocolFactory) -> None:
+            self._connection.hand_over(protocol())
+
+        try:
+            return await open_stream(hand_over)
+        except CallError as error:
+            raise Unreachable(str(error), sent=True) from None
+
     async def content(self) -> bytes:
         """The whole body; raises Unreachable, also at the deadline."""
         try:
@@ -326,7 +386,7 @@ class Pauses:
         together."""
         length = self._length
         self._length = min(2 * length, self._longest)
-        return uniform(0.5, 1) * length
+        return random.uniform(0.5, 1) * length
 
     def reset(self) -> None:
         self._length = self._first

@@ -212,6 +212,7 @@ class SyncClient(_Wrapper[Client]):
         return SyncResource(self._background, self._inner.of(type))
 
     raw = _plain(Client.raw)
+    execute = _plain(Client.execute)
 
     def close(self) -> None:
         self._background.close(self._inner.close)

@@ -16,6 +16,7 @@ _CONTROL = 0x80
 _VERSION = b"\x80\x03"
 _SYN_STREAM, _SYN_REPLY, _RST_STREAM, _PING, _GOAWAY = 1, 2, 3, 6, 7
 _FIN = 0x01
+_REFUSED = 3  # the status of a stream that is not accepted
 _HEAD = 8  # bytes of a frame's head
 _MAX_CONTROL = 64 * 1024  # bytes of a control frame
 _MAX_DATA = (1 << 24) - 1
@@ -127,22 +128,40 @@ class Session:
 
 
 class ServerSession(Session):
-    """The server's side: the client opens the streams, their headers are in `opened`."""
+    """The server's side: the client opens the streams. Their headers are in `opened` until the
+    owner removes them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.opened: dict[int, Mapping[str, str]] = {}
+        self._last_stream = 0
+        self._new: list[int] = []
+        self._reset: list[int] = []
         self._decompressor = zlib.decompressobj(zdict=_DICTIONARY)
 
     def _control_frame(self, frame: bytes) -> list[Piece]:
         if frame[3] == _SYN_STREAM:
             stream = int.from_bytes(frame[_HEAD : _HEAD + 4], "big")
-            if len(self.opened) >= _MAX_STREAMS:
+            if len(self.opened) >= _MAX_STREAMS or stream <= self._last_stream:
                 raise Malformed
+            self._last_stream = stream
+            self._new.append(stream)
             self.opened[stream] = self._headers(frame[_HEAD + _FIXED :])
             none = self._compressor.compress(bytes(4)) + self._compressor.flush(zlib.Z_SYNC_FLUSH)
             self.unsent += _control(_SYN_REPLY, frame[_HEAD : _HEAD + 4] + none)
+        elif frame[3] == _RST_STREAM:
+            self._reset.append(int.from_bytes(frame[_HEAD : _HEAD + 4], "big"))
         return super()._control_frame(frame)
+
+    def take_new(self) -> list[int]:
+        """The streams that were opened since the last call."""
+        new, self._new = self._new, []
+        return new
+
+    def take_reset(self) -> list[int]:
+        """The streams that the client broke off since the last call."""
+        reset, self._reset = self._reset, []
+        return reset
 
     def _headers(self, block: bytes) -> dict[str, str]:
         """The headers of a stream, with names in lower case; raises Malformed."""
@@ -173,3 +192,8 @@ def data_frame(stream: int, data: bytes, *, ends: bool = False) -> bytes:
     assert len(data) <= _MAX_DATA
     head = stream.to_bytes(4, "big") + (_FIN if ends else 0).to_bytes(1, "big")
     return head + len(data).to_bytes(3, "big") + data
+
+
+def reset_frame(stream: int) -> bytes:
+    """Refuses a stream."""
+    return _control(_RST_STREAM, stream.to_bytes(4, "big") + _REFUSED.to_bytes(4, "big"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import socket
 import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -184,6 +185,17 @@ def test_json_call_is_retried_after_server_errors(
     with pytest.raises(CallError):
         post(address, patient=True)
     assert len(server.answers) == 1
+
+
+def test_json_call_that_is_not_answered_is_not_retried() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = ClientConfig(f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with pytest.raises(CallError, match="no answer within"):
+            post(address, patient=True, timeout=0.1)
+        silent.settimeout(0)
+        silent.accept()[0].close()
+        with pytest.raises(BlockingIOError):
+            silent.accept()
 
 
 @pytest.fixture(scope="module")

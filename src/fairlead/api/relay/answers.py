@@ -59,14 +59,14 @@ class Relayed(Answer):
     """Streams the response of another server. If that is cut off, so is the client's connection: a
     client must not take a partial response for a complete one."""
 
-    __slots__ = ("_passed",)
+    __slots__ = ("passed",)
 
     def __init__(self, passed: ProxiedRequest, headers: Iterable[Header]) -> None:
         super().__init__(passed.connection.status, b"", "", tuple(headers))
-        self._passed = passed
+        self.passed = passed
 
     async def send(self, request: Request) -> None:
-        exchange, connection = request.exchange, self._passed.connection
+        exchange, connection = request.exchange, self.passed.connection
         exchange.no_deadline()
         exchange.interruptible = request.target.verb == "watch"
         try:
@@ -78,7 +78,7 @@ class Relayed(Answer):
         except CallError:
             exchange.abort()
         finally:
-            self._passed.end()
+            self.passed.end()
 
 
 class Upgraded(Answer):

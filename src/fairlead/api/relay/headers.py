@@ -41,7 +41,7 @@ INERT: tuple[Field, ...] = (
     (b"content-security-policy", b"sandbox"),
     (b"x-content-type-options", b"nosniff"),
 )
-_NOT_RETURNED = _HOP_BY_HOP | {
+NOT_RETURNED = _HOP_BY_HOP | {
     b"date",  # set by us
     b"content-length",  # set again, if known
     b"x-content-type-options",  # in INERT
@@ -73,7 +73,7 @@ _NOT_RETURNED = _HOP_BY_HOP | {
     # Cross-origin access is decided by us alone.
     b"timing-allow-origin",
 }
-_NOT_RETURNED_PREFIXES = (
+NOT_RETURNED_PREFIXES = (
     b"access-control-",
     b"attribution-reporting-",
     b"sec-",
@@ -185,12 +185,12 @@ def without_websocket(fields: Iterable[Field]) -> list[Field]:
 def returned_headers(request: Request, fields: list[Field]) -> list[Field]:
     """The response headers for the client. Drops those that we set ourselves."""
     own_names = {line.partition(b":")[0] for line in request.exchange.lines.split(b"\r\n")}
-    dropped = _NOT_RETURNED | _connection_options(fields) | own_names
+    dropped = NOT_RETURNED | _connection_options(fields) | own_names
     return [(name, value) for name, value in fields if name not in dropped and _may_return(name)]
 
 
 def _may_return(name: bytes) -> bool:
-    return name.startswith(_WEBSOCKET) or not name.startswith(_NOT_RETURNED_PREFIXES)
+    return name.startswith(_WEBSOCKET) or not name.startswith(NOT_RETURNED_PREFIXES)
 
 
 def refuse_service_worker(request: Request) -> None:

@@ -35,6 +35,10 @@ _TABLE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("core/v1/pods/proxy", "proxies.proxy_to_pod", _PROXIED),
     ("core/v1/serviceaccounts/token", "actions.create_token", _CREATE),
     ("core/v1/services/proxy", "proxies.proxy_to_service", _PROXIED),
+    ("metrics/v1beta1/nodes", "resource_metrics.get_node_metrics", ("get",)),
+    ("metrics/v1beta1/nodes", "resource_metrics.list_node_metrics", ("list",)),
+    ("metrics/v1beta1/pods", "resource_metrics.get_pod_metrics", ("get",)),
+    ("metrics/v1beta1/pods", "resource_metrics.list_pod_metrics", ("list",)),
 )
 
 

@@ -18,8 +18,8 @@ from fairlead.storage.selection import Selection
 
 
 def _probes(api: Api) -> Mapping[str, Probe]:
-    """The components of this process: its controllers, its scheduler if it simulates nodes, and its
-    store."""
+    """The components of this process: its scheduler, which it has if it simulates nodes, its
+    controllers and its store."""
 
     def running() -> str:
         return ""
@@ -27,8 +27,11 @@ def _probes(api: Api) -> Mapping[str, Probe]:
     def store() -> str:
         return "" if api.store.healthy else "the last write to the store failed"
 
-    scheduler = {"scheduler": running} if api.simulated is not None else {}
-    return {"controller-manager": running, **scheduler, "etcd-0": store}
+    def scheduler() -> str:
+        schedules = api.simulated is not None and api.simulated.has_scheduler
+        return "" if schedules else "this server has no scheduler of its own"
+
+    return {"scheduler": scheduler, "controller-manager": running, "etcd-0": store}
 
 
 async def get_component(api: Api, request: Request, operation: Operation) -> Answer:
@@ -50,7 +53,7 @@ async def list_components(api: Api, request: Request, operation: Operation) -> A
     selection = selection_of(request, resource)
     values = [
         typed(resource, value)
-        for value in component_statuses(_probes(api))
+        for value in component_statuses(_probes(api), api.gates)
         if _is_selected(value["metadata"], selection)
     ]
     return await objects_answer(api, request, resource, values, {})

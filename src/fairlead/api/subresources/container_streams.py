@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 
 import orjson
@@ -11,17 +11,19 @@ import orjson
 from fairlead.api.answers import Answer
 from fairlead.api.relay.forward import cancel_on_disconnect
 from fairlead.api.relay.headers import (
-    offered_protocols,
+    Field,
     requested_protocol,
     upgrade_headers,
     websocket_headers,
 )
 from fairlead.api.request import Request
-from fairlead.base.errors import bad_request
+from fairlead.api.subresources.channels import agreed_protocol, channels_of
+from fairlead.api.subresources.targets import no_common_protocol
+from fairlead.base.errors import StatusError, bad_request
 from fairlead.operations.api import CommandStreams, Object
 from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS, ClientGone, Exchange
 from fairlead.wire.incoming.transfer import send_framed
-from fairlead.wire.incoming.websocket import BINARY, NORMAL, PONG, Incoming, closing, message
+from fairlead.wire.incoming.websocket import NORMAL, PONG, Incoming, closing, message
 from fairlead.wire.outgoing.tunnel import Malformed
 from fairlead.wire.spdy import PROTOCOL as SPDY
 from fairlead.wire.spdy import ServerSession, data_frame
@@ -29,23 +31,62 @@ from fairlead.wire.spdy import ServerSession, data_frame
 Run = Callable[[CommandStreams], Awaitable[int]]
 
 _STDIN, _ERROR, _CLOSE = 0, 3, 255
+_NUMBERS = {"stdin": _STDIN, "stdout": 1, "stderr": 2}
 _MAX_UNREAD = 4 * 1024 * 1024  # bytes of input that the command has not read
 _STREAM_SECONDS = 30  # until the client has opened its SPDY streams
-# The versions of the protocol, the best first; SPDY has all but the first.
-_VERSIONS = ("v5.channel", "v4.channel", "v3.channel", "v2.channel", "channel")
+# The versions of the protocol, the best first.
+_SPDY_VERSIONS = ("v4.channel", "v3.channel", "v2.channel", "channel")
+_SOCKET_VERSIONS = ("v5.channel", "v4.channel", "v4.base64.channel", "channel", "base64.channel")
 _SPDY_VERSION = b"x-stream-protocol-version"
 
 
-def command_answer(request: Request, run: Run, names: frozenset[str], domain: str) -> Answer:
+def command_answer(
+    request: Request, run: Run, names: frozenset[str], domain: str, *, is_attached: bool
+) -> Answer:
     """The answer that runs a command with the streams of the client. `names` are the streams that
-    the client asked for, `domain` is part of the names of protocols. Raises StatusError."""
+    the client asked for, `domain` is part of the names of protocols. A command of its own reads
+    nothing if the client passes on no input. Raises StatusError."""
     protocol = requested_protocol(request).lower()
     if protocol == b"websocket":
-        return _CommandAnswer(_SocketSession(request, domain), run)
-    if protocol == b"spdy/3.1":
-        return _CommandAnswer(_SpdySession(request, domain, names), run)
+        session: _Session = _SocketSession(request, domain, names)
+    elif protocol == b"spdy/3.1":
+        session = _SpdySession(request, domain, names)
+    else:
+        raise unexpected_protocol(protocol)
+    if "stdin" not in names and not is_attached:
+        session.end_input()
+    return _CommandAnswer(session, run)
+
+
+def unexpected_protocol(protocol: bytes) -> StatusError:
     shown = protocol.decode("latin-1")
-    raise bad_request(f'unable to upgrade: unexpected protocol "{shown}"')
+    return bad_request(f'unable to upgrade: unexpected protocol "{shown}"')
+
+
+def demand_websocket_key(request: Request) -> None:
+    if not request.header(b"sec-websocket-key"):
+        raise bad_request("unable to upgrade: websocket: bad handshake")
+
+
+def spdy_protocol(request: Request, names: Iterable[str]) -> str:
+    """The first of the names that a client offers over SPDY, "" if it offers nothing. Raises
+    StatusError."""
+    offers = {
+        offer.strip()
+        for name, value in request.raw_headers
+        if name == _SPDY_VERSION
+        for offer in value.decode("latin-1").split(",")
+    }
+    protocol = next((name for name in names if name in offers), "")
+    if offers and not protocol:
+        raise no_common_protocol()
+    return protocol
+
+
+def spdy_headers(protocol: str) -> list[Field]:
+    """The headers of the answer that switches to SPDY."""
+    version = [(_SPDY_VERSION, protocol.encode())] if protocol else []
+    return upgrade_headers(SPDY) + version
 
 
 class _CommandAnswer(Answer):
@@ -100,7 +141,7 @@ class _Session:
         if len(self._unread) > _MAX_UNREAD:
             self.exchange.abort()
 
-    def _end_input(self) -> None:
+    def end_input(self) -> None:
         self._is_at_end = True
         self._changed.set()
 
@@ -125,22 +166,22 @@ def _status(code: int) -> Object:
 
 
 class _SocketSession(_Session):
-    """A WebSocket: the first byte of a message is the number of its stream."""
+    """A WebSocket with a channel for each stream."""
 
-    def __init__(self, request: Request, domain: str) -> None:
+    def __init__(self, request: Request, domain: str, names: frozenset[str]) -> None:
         super().__init__(request)
-        if not request.header(b"sec-websocket-key"):
-            raise bad_request("unable to upgrade: websocket: bad handshake")
-        offers = offered_protocols(request)
-        names = [f"{version}.{domain}" for version in _VERSIONS]
-        self.protocol = next((name for name in names if name in offers), "")
+        demand_websocket_key(request)
+        self.protocol = agreed_protocol(request, [f"{each}.{domain}" for each in _SOCKET_VERSIONS])
+        self._channels = channels_of(self.protocol)
         protocols = [self.protocol] if self.protocol else []
         self._headers = websocket_headers(request, protocols)
-        self._channel = -1
+        self._wanted = [_NUMBERS[name] for name in _NUMBERS if name in names] + [_ERROR]
 
     async def begin(self) -> None:
         incoming = Incoming(self._on_ping, self._on_close, self._on_data)
         self.exchange.switch(self._headers, incoming.receive)
+        first = next(stream for stream in self._wanted if stream != _STDIN)
+        await self.write(first, b"")  # tells the client that it is connected
 
     def _on_ping(self, payload: bytes) -> None:
         self.exchange.send_now(message(PONG, payload))
@@ -149,15 +190,15 @@ class _SocketSession(_Session):
         self.exchange.abort()
 
     def _on_data(self, piece: bytes, begins: bool) -> None:
-        if begins:
-            self._channel, piece = piece[0], piece[1:]
-        if self._channel == _STDIN and piece:
+        channel, piece = self._channels.take(piece, begins)
+        if channel == _STDIN and piece and _STDIN in self._wanted:
             self._take(piece)
-        elif self._channel == _CLOSE and piece == bytes((_STDIN,)):
-            self._end_input()
+        elif channel == _CLOSE and piece == bytes((_STDIN,)):
+            self.end_input()
 
     async def write(self, stream: int, data: bytes) -> None:
-        await send_framed(self.exchange, message(BINARY, bytes((stream,)) + data))
+        if stream in self._wanted:
+            await send_framed(self.exchange, self._channels.message(stream, data))
 
     async def finish(self, code: int) -> None:
         if result := self.result(code):
@@ -170,26 +211,15 @@ class _SpdySession(_Session):
 
     def __init__(self, request: Request, domain: str, names: frozenset[str]) -> None:
         super().__init__(request)
-        offers = {
-            offer.strip()
-            for name, value in request.raw_headers
-            if name == _SPDY_VERSION
-            for offer in value.decode("latin-1").split(",")
-        }
-        protocols = [f"{version}.{domain}" for version in _VERSIONS[1:]]
-        self.protocol = next((name for name in protocols if name in offers), "")
-        if offers and not self.protocol:
-            raise bad_request("unable to upgrade: unable to negotiate protocol")
+        protocols = [f"{version}.{domain}" for version in _SPDY_VERSIONS]
+        self.protocol = spdy_protocol(request, protocols)
         self._expected = names | {"error"}
         self._session = ServerSession()
         self._numbers: dict[str, int] = {}  # of the streams
         self._opened = asyncio.Event()
 
     async def begin(self) -> None:
-        headers = list(upgrade_headers(SPDY))
-        if self.protocol:
-            headers.append((_SPDY_VERSION, self.protocol.encode()))
-        self.exchange.switch(headers, self._receive)
+        self.exchange.switch(spdy_headers(self.protocol), self._receive)
         try:
             async with asyncio.timeout(_STREAM_SECONDS):
                 await self._opened.wait()
@@ -218,7 +248,7 @@ class _SpdySession(_Session):
             if stream == self._numbers.get("stdin"):
                 self._take(content)
                 if ends:
-                    self._end_input()
+                    self.end_input()
 
     async def write(self, stream: int, data: bytes) -> None:
         number = self._numbers.get("stdout" if stream == 1 else "stderr")

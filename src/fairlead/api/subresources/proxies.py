@@ -9,8 +9,15 @@ from dataclasses import dataclass
 from fairlead.api.answers import Answer
 from fairlead.api.request import Request
 from fairlead.api.subresources.relay import not_allowed, relay, unavailable
-from fairlead.api.subresources.simulated import refuse_simulated
-from fairlead.api.subresources.targets import PORT, admit, node_place, pod_of, refuse_dry_run
+from fairlead.api.subresources.simulated import Dialer, dialer_for_node, dialer_for_pod
+from fairlead.api.subresources.targets import (
+    PORT,
+    admit,
+    node_place,
+    pod_at,
+    pod_of,
+    refuse_dry_run,
+)
 from fairlead.base.errors import ResourceRef, bad_request, not_found
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
@@ -47,14 +54,14 @@ async def proxy_to_pod(api: Api, request: Request, operation: Operation) -> Answ
     path = await _admitted_path(api, request, operation, "PodProxyOptions")
     proxied = proxy_name(request.target.name, "pod")
     pod = pod_of(api, request, proxied.name)
-    refuse_simulated(api, pod["spec"].get("nodeName", ""), "proxy")
     address = pod["status"].get("podIP", "")
     try:
         ipaddress.ip_address(address)
     except ValueError:
         raise not_allowed() from None
     port = proxied.port or _first_port(pod)
-    return await _relay(api, request, path, address, port, proxied.scheme)
+    reach = dialer_for_pod(api, pod)
+    return await _relay(api, reach, request, path, (address, port), proxied.scheme)
 
 
 def _first_port(pod: Object) -> str:
@@ -67,11 +74,11 @@ def _first_port(pod: Object) -> str:
 async def proxy_to_node(api: Api, request: Request, operation: Operation) -> Answer:
     path = await _admitted_path(api, request, operation, "NodeProxyOptions")
     proxied = proxy_name(request.target.name, "node")
-    refuse_simulated(api, proxied.name, "proxy")
-    agent = node_place(api, proxied.name)
+    agent, reach = node_place(api, proxied.name), dialer_for_node(api, proxied.name)
     if proxied.port in ("", str(agent.port)):
-        return await _relay_to(api, request, path, agent)
-    return await _relay(api, request, path, agent.host, proxied.port, proxied.scheme)
+        return await _relay_to(api, reach, request, path, agent)
+    place = agent.host, proxied.port
+    return await _relay(api, reach, request, path, place, proxied.scheme)
 
 
 async def proxy_to_service(api: Api, request: Request, operation: Operation) -> Answer:
@@ -88,16 +95,18 @@ async def proxy_to_service(api: Api, request: Request, operation: Operation) -> 
     if not subsets:
         raise unavailable(f'no endpoints available for service "{proxied.name}"')
     candidates = [
-        (address["ip"], str(port["port"]))
+        (pod, (address["ip"], str(port["port"])))
         for subset in subsets
         for port in subset.get("ports") or ()
         if port.get("name", "") == port_name
         for address in subset.get("addresses") or ()
-        if _is_pod_address(api, request.target.namespace, address)
+        if (pod := pod_at(api, request.target.namespace, address)) is not None
     ]
     if not candidates:
         raise unavailable(f'no endpoints available for service "{request.target.name}"')
-    return await _relay(api, request, path, *random.choice(candidates), proxied.scheme)
+    pod, place = random.choice(candidates)
+    reach = dialer_for_pod(api, pod)
+    return await _relay(api, reach, request, path, place, proxied.scheme)
 
 
 def _service_port_name(service: Object, proxied: ProxyName) -> str:
@@ -109,20 +118,6 @@ def _service_port_name(service: Object, proxied: ProxyName) -> str:
             name: str = port.get("name", "")
             return name
     raise unavailable(f'no service port {proxied.port} found for service "{proxied.name}"')
-
-
-def _is_pod_address(api: Api, namespace: str, address: Object) -> bool:
-    """Whether an endpoint is a pod of the namespace; a service must not proxy to any other
-    address."""
-    reference = address.get("targetRef") or {}
-    if reference.get("kind") != "Pod" or reference.get("namespace") != namespace:
-        return False
-    pod = api.lookup("core/v1/pods", namespace, reference.get("name", ""))
-    if pod is None:
-        return False
-    refuse_simulated(api, pod["spec"].get("nodeName", ""), "proxy")
-    addresses = [pod_address.get("ip") for pod_address in pod["status"].get("podIPs") or ()]
-    return address["ip"] in addresses
 
 
 async def _admitted_path(api: Api, request: Request, operation: Operation, kind: str) -> str:
@@ -148,14 +143,23 @@ def _proxied_path(request: Request) -> str:
 
 
 async def _relay(
-    api: Api, request: Request, path: str, host: str, port: str, scheme: str
+    api: Api,
+    reach: Dialer,
+    request: Request,
+    path: str,
+    place: tuple[str, str],
+    scheme: str,
 ) -> Answer:
+    host, port = place
     number = port or ("443" if scheme == "https" else "80")
     if not PORT.match(number) or not 0 < int(number) < 65536:
         text = f"dial tcp: lookup tcp/{number}: Servname not supported for ai_socktype"
         raise unavailable(f"error trying to reach service: {text}")
-    return await _relay_to(api, request, path, ClusterTarget(host, int(number), scheme or "http"))
+    target = ClusterTarget(host, int(number), scheme or "http")
+    return await _relay_to(api, reach, request, path, target)
 
 
-async def _relay_to(api: Api, request: Request, path: str, place: ClusterTarget) -> Answer:
-    return await relay(api.reach, request, place, path, api.authentication.identity_headers)
+async def _relay_to(
+    api: Api, reach: Dialer, request: Request, path: str, target: ClusterTarget
+) -> Answer:
+    return await relay(reach, request, target, path, api.authentication.identity_headers)

@@ -1,4 +1,4 @@
-"""Proxies requests to addresses in the cluster and rewrites redirects."""
+"""Proxies requests to addresses in the cluster and rewrites redirects and links."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import posixpath
 from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
 
 from fairlead.api.answers import Answer
+from fairlead.api.relay import links
 from fairlead.api.relay.answers import Translation, UpgradeRefused, answer_of
 from fairlead.api.relay.forward import pass_on
 from fairlead.api.relay.headers import forwarding_headers, has_parent_step, requested_protocol
 from fairlead.api.request import Request
+from fairlead.api.subresources.simulated import Dialer
 from fairlead.base.errors import StatusError, bad_request
 from fairlead.wire.incoming.parser import UNRESERVED
 from fairlead.wire.outgoing.addresses import NotAllowed
-from fairlead.wire.outgoing.cluster import ClusterDialer, ClusterTarget
+from fairlead.wire.outgoing.cluster import ClusterTarget
 from fairlead.wire.outgoing.response import CallError
 
 
@@ -26,7 +28,7 @@ def not_allowed() -> StatusError:
 
 
 async def relay(
-    reach: ClusterDialer,
+    reach: Dialer,
     request: Request,
     place: ClusterTarget,
     path: str,
@@ -46,16 +48,19 @@ async def relay(
         answer = await forward_to(reach, request, place, target, uri, identity)
     except CallError as error:
         raise unavailable(f"error trying to reach service: {error}") from None
+
+    def rewritten(value: bytes) -> bytes:
+        return _location(request, value, place, clean, own_part)
+
     located = (
-        (name, _location(request, value, place, clean, own_part) if name == b"location" else value)
-        for name, value in answer.headers
+        (name, rewritten(value) if name == b"location" else value) for name, value in answer.headers
     )
     answer.headers = tuple(field for field in located if field[1] or field[0] != b"location")
-    return answer
+    return links.with_links(answer, rewritten)
 
 
 async def forward_to(
-    reach: ClusterDialer,
+    reach: Dialer,
     request: Request,
     place: ClusterTarget,
     target: bytes,

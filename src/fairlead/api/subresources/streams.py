@@ -13,8 +13,9 @@ from fairlead.api.relay.headers import offered_protocols, requested_protocol
 from fairlead.api.relay.translation import Streams, Tunnelled
 from fairlead.api.request import Request
 from fairlead.api.subresources.container_streams import command_answer
+from fairlead.api.subresources.port_forwarding import forwarding_answer
 from fairlead.api.subresources.relay import forward_to, not_allowed
-from fairlead.api.subresources.simulated import is_simulated, refuse_simulated
+from fairlead.api.subresources.simulated import is_simulated
 from fairlead.api.subresources.targets import (
     admit,
     container_of,
@@ -27,8 +28,10 @@ from fairlead.base import quotes
 from fairlead.base.errors import StatusError, bad_request
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
+from fairlead.wire.byte_streams import ByteStream, open_stream
 from fairlead.wire.incoming.parser import UNRESERVED
 from fairlead.wire.outgoing.addresses import NotAllowed
+from fairlead.wire.outgoing.request import Route
 from fairlead.wire.outgoing.response import CallError
 
 # The kubelet's names of the stream parameters.
@@ -66,12 +69,16 @@ async def stream(api: Api, request: Request, operation: Operation) -> Answer:
     return await _to_node(api, request, pod, (action, container), query, translation)
 
 
+def _demand_upgrade(request: Request) -> None:
+    if not requested_protocol(request):
+        raise bad_request("Upgrade request required")
+
+
 def _run_simulated(
     api: Api, request: Request, pod: Object, container: str, options: Object
 ) -> Answer:
     assert api.simulated is not None
-    if not requested_protocol(request):
-        raise bad_request("Upgrade request required")
+    _demand_upgrade(request)
     api.simulated.check_running(pod, container)
     has_terminal = bool(options.get("tty"))
     run = partial(
@@ -83,7 +90,8 @@ def _run_simulated(
     )
     names = {name for name in ("stdin", "stdout", "stderr") if options.get(name)}
     wanted = frozenset(names - {"stderr"} if has_terminal else names)
-    return command_answer(request, run, wanted, api.dialect.group_domain)
+    domain, is_attached = api.dialect.group_domain, not options.get("command")
+    return command_answer(request, run, wanted, domain, is_attached=is_attached)
 
 
 async def forward_port(api: Api, request: Request, operation: Operation) -> Answer:
@@ -91,10 +99,29 @@ async def forward_port(api: Api, request: Request, operation: Operation) -> Answ
     ports = _ports(request)
     await admit(api, operation, "PodPortForwardOptions", {"ports": ports} if ports else {})
     await demand_create(api, operation)
-    query = [("port", ",".join(map(str, ports)))] if ports else []
     pod = pod_of(api, request)
+    if is_simulated(api, pod["spec"].get("nodeName", "")):
+        return _forward_simulated(api, request, pod, ports)
+    query = [("port", ",".join(map(str, ports)))] if ports else []
     translation = _tunnel(api, request, pod)
     return await _to_node(api, request, pod, ("portForward", ""), query, translation)
+
+
+def _forward_simulated(api: Api, request: Request, pod: Object, ports: list[int]) -> Answer:
+    _demand_upgrade(request)
+    simulated, uid = api.simulated, pod["metadata"]["uid"]
+    assert simulated is not None
+
+    async def connect(port: int) -> ByteStream:
+        route = Route("127.0.0.1", port, "", None)
+        try:
+            return await open_stream(partial(simulated.connect, pod, route))
+        except CallError as error:
+            where = f"error forwarding port {port} to pod {uid}, uid "
+            reason = f'failed to connect to localhost:{port} inside namespace "{uid}": {error}'
+            raise CallError(f"{where}: {reason}") from None
+
+    return forwarding_answer(request, connect, ports, api.dialect.group_domain)
 
 
 def _channels(api: Api, request: Request, pod: Object, options: Object) -> Translation | None:
@@ -170,7 +197,6 @@ async def _to_node(
     node = pod["spec"].get("nodeName")
     if not node:
         raise bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")
-    refuse_simulated(api, node, request.target.subresource)
     place = node_place(api, node)
     if not request.header(b"upgrade"):
         raise bad_request("Upgrade request required")
@@ -180,8 +206,7 @@ async def _to_node(
         raise not_allowed() from None
     except CallError as error:
         raise StatusError(500, "", f"error dialing backend: {error}") from None
-    if not requested_protocol(request):
-        raise bad_request("Upgrade request required")
+    _demand_upgrade(request)
     action, container = endpoint
     steps = (action, request.target.namespace, request.target.name, container)
     path = "".join(f"/{quote(step, safe='')}" for step in steps if step)

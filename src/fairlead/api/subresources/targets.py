@@ -20,12 +20,29 @@ PORT = re.compile(r"\A[0-9]{1,5}\Z", re.ASCII)
 ADDRESS_KINDS = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 
 
+def no_common_protocol() -> StatusError:
+    return bad_request("unable to upgrade: unable to negotiate protocol")
+
+
 def pod_of(api: Api, request: Request, name: str = "") -> Object:
     name = name or request.target.name
     pod = api.lookup("core/v1/pods", request.target.namespace, name)
     if pod is None:
         raise absent(ResourceRef("", "pods", name))
     return pod
+
+
+def pod_at(api: Api, namespace: str, endpoint: Object) -> Object | None:
+    """The pod of the namespace that an entry of Endpoints is; a service must not lead to any other
+    address."""
+    reference = endpoint.get("targetRef") or {}
+    if reference.get("kind") != "Pod" or reference.get("namespace") != namespace:
+        return None
+    pod = api.lookup("core/v1/pods", namespace, reference.get("name", ""))
+    if pod is None:
+        return None
+    addresses = [pod_address.get("ip") for pod_address in pod["status"].get("podIPs") or ()]
+    return pod if endpoint["ip"] in addresses else None
 
 
 def container_of(pod: Object, requested: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -203,7 +202,7 @@ def _cluster_config(cluster: Entry, proof: ClientConfig) -> ClientConfig:
         raise ClientConfigError(
             "a certificate authority and insecure-skip-tls-verify exclude each other"
         )
-    return config if config.proxy else replace(config, proxy=proxy_of_environment(config.server))
+    return config if config.proxy else config._replace(proxy=proxy_of_environment(config.server))
 
 
 def _url(cluster: Mapping[str, Any], proof: ClientConfig) -> str:
@@ -286,7 +285,7 @@ class FixedCredentials:
             check_pair(certificate, key)
         except (OSError, ClientConfigError):
             return
-        self._config = replace(self._config, certificate=certificate, key=key)
+        self._config = self._config._replace(certificate=certificate, key=key)
         self._stamps = stamps
 
 

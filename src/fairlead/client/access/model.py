@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
 from fairlead.wire.outgoing.client_config import ClientConfig
 
@@ -26,8 +26,7 @@ class CredentialsError(AccessError):
     """Fetching credentials failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(NamedTuple):
     """The credentials of a request: an Authorization header, a certificate with key (PEM), both or
     neither."""
 
@@ -46,21 +45,19 @@ class Credentials(Protocol):
         """The server responded 401 to these credentials. Returns whether others can be fetched."""
 
 
-@dataclass(frozen=True, slots=True)
-class Impersonation:
+class Impersonation(NamedTuple):
     """The user to impersonate; none if `user` is empty."""
 
     user: str = ""
     groups: Sequence[str] = ()
     uid: str = ""
-    extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    extra: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 NOBODY_ELSE = Impersonation()
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """A server as a user reaches it. Only address, CA and proxy settings of `place` apply, not its
     credentials. `timeout` applies to each whole request."""
 

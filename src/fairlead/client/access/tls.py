@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import replace
 
 from fairlead.client.access.model import Access, AccessError, Proof
 from fairlead.wire.outgoing.client_config import ClientConfigError
@@ -35,7 +34,7 @@ class Routes:
             raise AccessError(f"{config.server}: {error}") from None
 
     def _context(self, proof: Proof) -> ssl.SSLContext | None:
-        config = replace(self._access.place, certificate=proof.certificate, key=proof.key)
+        config = self._access.place._replace(certificate=proof.certificate, key=proof.key)
         try:
             return config.ssl_context()
         except ClientConfigError as error:

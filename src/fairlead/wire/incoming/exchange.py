@@ -65,6 +65,7 @@ class Exchange:
         "received_bytes",
         "reserved",
         "retained_bytes",
+        "sent_bytes",
         "started",
         "timed_out",
         "too_large",
@@ -90,6 +91,7 @@ class Exchange:
         self.detached = False  # the answer stays open without a task
         self.turn: Turn | None = None  # awaited before anything large is sent
         self.retained_bytes = 0  # bytes that live until the whole answer is sent
+        self.sent_bytes = 0  # of the body of the answer
         self.lines = b""  # header lines added to any answer
         self.parts: list[bytes] = []
         self.received_bytes = 0  # and not yet read by the application
@@ -253,6 +255,7 @@ class Exchange:
         answer = head_bytes(code, connection.date, headers, last)
         if has_body and self.head.method != "HEAD":
             answer += body
+            self.sent_bytes = len(body)
         connection.write(answer)
         connection.finish(self)
 
@@ -323,7 +326,8 @@ class Exchange:
         return True
 
     def hold(self, piece: bytes) -> None:
-        """Count a piece as held until all of it is sent."""
+        """Count a piece as sent, and as held until all of it is sent."""
+        self.sent_bytes += len(piece)
         if self.connection is not None:
             self.connection.retained = self.retained_bytes + len(piece)
 

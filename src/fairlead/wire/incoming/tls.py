@@ -16,6 +16,7 @@ from typing import Any, cast
 from cryptography.x509 import Certificate
 from OpenSSL import SSL, crypto
 
+from fairlead.base.metrics import REGISTRY
 from fairlead.wire.incoming.batches import (
     MAX_RECORD,
     Batch,
@@ -47,6 +48,9 @@ _PROBLEMS = {
 }
 # Validity dates are checked at each request, against a clock that tests can move.
 _VALIDITY_ERRORS = (9, 10)
+_FAILED_HANDSHAKES = REGISTRY.counter(
+    "apiserver_tls_handshake_errors", "Connections that ended before their TLS handshake did."
+)
 
 
 class TlsTransport(BatchedConnection):
@@ -97,6 +101,8 @@ class TlsTransport(BatchedConnection):
             self._inner.connection_made(self)
 
     def connection_lost(self, error: Exception | None) -> None:
+        if not self._established:
+            _FAILED_HANDSHAKES.add()
         inner, self._inner = self._inner, None
         self._records = self._on_established = self._ssl = None
         self._rest = b""

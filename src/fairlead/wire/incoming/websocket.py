@@ -1,4 +1,4 @@
-"""WebSocket framing (RFC 6455) for a server."""
+"""WebSocket framing (RFC 6455): the frames that a server sends, and the parser of either side."""
 
 from __future__ import annotations
 
@@ -40,17 +40,18 @@ def closing(code: int) -> bytes:
 
 
 class _Malformed(Exception):
-    """The client sent an invalid frame."""
+    """The other side sent an invalid frame."""
 
 
 class Incoming:
-    """Parses frames from a client. `on_ping` gets the payload for the pong, and `on_close` is
-    called once, with the close code to send. `on_data` gets the pieces of data messages as they
-    arrive, and whether a piece begins a message; without it they are skipped."""
+    """Parses frames from a client, or those of a server, which are not masked. `on_ping` gets the
+    payload for the pong, and `on_close` is called once, with the close code to send. `on_data` gets
+    the pieces of data messages as they arrive, and whether a piece begins a message; without it
+    they are skipped."""
 
     __slots__ = (
-        "_begins", "_buffer", "_is_over", "_mask", "_on_close", "_on_data", "_on_ping",
-        "_remaining",
+        "_begins", "_buffer", "_is_over", "_mask", "_mask_bytes", "_on_close", "_on_data",
+        "_on_ping", "_remaining",
     )  # fmt: skip
 
     def __init__(
@@ -58,7 +59,10 @@ class Incoming:
         on_ping: Callable[[bytes], None],
         on_close: Callable[[int], None],
         on_data: Callable[[bytes, bool], None] | None = None,
+        *,
+        is_masked: bool = True,
     ) -> None:
+        self._mask_bytes = _MASK_BYTES if is_masked else 0
         self._on_ping = on_ping
         self._on_close = on_close
         self._on_data = on_data
@@ -93,11 +97,11 @@ class Incoming:
         if len(data) < start + 2:
             return 0
         first, second = data[start], data[start + 1]
-        if not second & _MASKED:
+        if bool(second & _MASKED) is not bool(self._mask_bytes):
             raise _Malformed
         length = second & ~_MASKED
         mask = start + 2 + _LENGTH_BYTES.get(length, 0)
-        payload = mask + _MASK_BYTES
+        payload = mask + self._mask_bytes
         if len(data) < payload:
             return 0
         if not first & _CONTROL:
@@ -111,7 +115,7 @@ class Incoming:
             raise _Malformed
         if len(data) < end:
             return 0
-        self._control(first & _OPCODE, _unmasked(data[mask:payload], data[payload:end]))
+        self._control(first & _OPCODE, masked(data[mask:payload], data[payload:end]))
         return end - start
 
     def _deliver(self, piece: bytes) -> None:
@@ -119,7 +123,7 @@ class Incoming:
         begins, self._begins = self._begins, False
         mask, shift = self._mask, len(piece) % _MASK_BYTES
         self._mask = mask[shift:] + mask[:shift]
-        self._on_data(_unmasked(mask, piece), begins)
+        self._on_data(masked(mask, piece), begins)
 
     def _control(self, opcode: int, payload: bytes) -> None:
         if opcode == PING:
@@ -132,7 +136,10 @@ class Incoming:
         self._on_close(code)
 
 
-def _unmasked(mask: bytes, payload: bytes) -> bytes:
+def masked(mask: bytes, payload: bytes) -> bytes:
+    """Mask a payload, or unmask it; without a mask it stays as it is."""
+    if not mask:
+        return payload
     size = len(payload)
     repeated = (mask * (size // _MASK_BYTES + 1))[:size]
     return (int.from_bytes(payload, "big") ^ int.from_bytes(repeated, "big")).to_bytes(size, "big")

@@ -10,5 +10,6 @@ use the same `Pool` of connections.
 - `tls`, `handshake`, `trust`, `certificates`: TLS contexts, verification of server certificates
 - `addresses`, `cluster`: which addresses users may reach, and how pods and nodes are reached
 - `tunnel`: joins two connections after an upgrade
+- `websocket`: the client's end of a WebSocket
 - `client_config`, `flags`: kubeconfig files and command line flags
 """

@@ -11,9 +11,8 @@ import os
 import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import orjson
@@ -39,8 +38,7 @@ def error_reason(error: OSError | ValueError, default: str) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else default
 
 
-@dataclass(frozen=True, slots=True)
-class ClientConfig:
+class ClientConfig(NamedTuple):
     """A server as a client sees it. Certificates and keys are PEM, already read."""
 
     server: str
@@ -222,8 +220,7 @@ def parse_cluster(
     server = text_of(cluster, "server")
     if not server.startswith(("https://", "http://")):
         raise ClientConfigError(f"the cluster's server {server!r} is not an http or https URL")
-    return replace(
-        credentials,
+    return credentials._replace(
         server=server,
         ca=pem_of(cluster, "certificate-authority", directory),
         insecure=bool(cluster.get("insecure-skip-tls-verify")),

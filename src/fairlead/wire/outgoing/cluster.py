@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from fairlead.wire.outgoing.addresses import AddressPolicy
 from fairlead.wire.outgoing.connection import Connection
@@ -24,8 +23,7 @@ _SECONDS_TO_ANSWER = 60.0
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterTarget:
+class ClusterTarget(NamedTuple):
     """A target in the cluster. `agent`: it is a node agent (kubelet), which gets our client
     certificate; with `checked`, its own certificate is verified."""
 

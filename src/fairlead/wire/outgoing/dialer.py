@@ -8,7 +8,6 @@ import socket
 import ssl
 from collections.abc import Callable
 from contextlib import suppress
-from ipaddress import ip_address
 from typing import TypeVar
 
 from fairlead.wire.outgoing.connection import Connection
@@ -46,13 +45,21 @@ async def _dial_direct(route: Route, protocol: Callable[[], P]) -> P:
     raise failure
 
 
-async def _connect(route: Route, protocol: Callable[[], P]) -> P:
-    loop = asyncio.get_running_loop()
+async def dial_over(sock: socket.socket, route: Route, protocol: Callable[[], P]) -> P:
+    """As `dial`, over a connected socket that stands for the server."""
+    try:
+        async with asyncio.timeout(SECONDS_TO_CONNECT):
+            return await _connect(route, protocol, sock)
+    except TimeoutError:
+        raise CallError(f"dial tcp {route}: i/o timeout", retryable=True) from None
+
+
+async def _connect(route: Route, protocol: Callable[[], P], sock: socket.socket | None = None) -> P:
     try:
         if route.tls is None:
-            _, connection = await loop.create_connection(protocol, route.host, route.port)
+            _, connection = await _connect_plainly(route, protocol, sock)
             return connection
-        tcp, _ = await loop.create_connection(asyncio.Protocol, route.host, route.port)
+        tcp, _ = await _connect_plainly(route, asyncio.Protocol, sock)
         connection = protocol()
         await secure(tcp, connection, route.tls, route.name, _SECONDS_TO_PART)
     except TimeoutError:
@@ -62,11 +69,22 @@ async def _connect(route: Route, protocol: Callable[[], P]) -> P:
     return connection
 
 
+async def _connect_plainly(
+    route: Route, protocol: Callable[[], P], sock: socket.socket | None
+) -> tuple[asyncio.Transport, P]:
+    loop = asyncio.get_running_loop()
+    if sock is not None:
+        return await loop.create_connection(protocol, sock=sock)
+    return await loop.create_connection(protocol, route.host, route.port)
+
+
 async def _addresses(route: Route) -> list[str]:
     """Resolve a host; empty if its name is unknown. A numeric address is used unchanged: it may
     have been checked by an AddressPolicy."""
-    with suppress(ValueError):
-        return [str(ip_address(route.host))]
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with suppress(OSError, ValueError):
+            socket.inet_pton(family, route.host)
+            return [route.host]
     loop = asyncio.get_running_loop()
     try:
         entries = await loop.getaddrinfo(route.host, route.port, type=socket.SOCK_STREAM)

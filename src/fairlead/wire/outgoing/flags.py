@@ -12,7 +12,13 @@ from fairlead.wire.outgoing.client_config import error_reason
 from fairlead.wire.outgoing.cluster import ClusterDialer
 from fairlead.wire.outgoing.handshake import trusting
 from fairlead.wire.outgoing.tls import unchecked
-from fairlead.wire.outgoing.webhooks import AddressMapError, Find, Webhooks, parse_address_map
+from fairlead.wire.outgoing.webhooks import (
+    AddressMapError,
+    Find,
+    SimulatedAddress,
+    Webhooks,
+    parse_address_map,
+)
 
 
 class ReachError(ValueError):
@@ -61,7 +67,9 @@ def build_reach(options: argparse.Namespace) -> ClusterDialer:
     return ClusterDialer(AddressPolicy(allowed), checking, _agent_tls(options, None))
 
 
-def build_webhooks(options: argparse.Namespace, find: Find) -> Webhooks:
+def build_webhooks(
+    options: argparse.Namespace, find: Find, simulated_address: SimulatedAddress | None = None
+) -> Webhooks:
     """Build the webhook client from the flags; raises ReachError."""
     try:
         addresses = parse_address_map(options.service_address_map)
@@ -70,7 +78,7 @@ def build_webhooks(options: argparse.Namespace, find: Find) -> Webhooks:
         raise ReachError(f"--service-address-map: {error}") from None
     except ValueError as error:
         raise ReachError(f"--proxy-allowed-networks: {error}") from None
-    return Webhooks(find, addresses, AddressPolicy(allowed))
+    return Webhooks(find, addresses, AddressPolicy(allowed), simulated_address)
 
 
 def _agent_tls(options: argparse.Namespace, authority: Path | None) -> ssl.SSLContext | None:

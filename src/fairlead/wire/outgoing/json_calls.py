@@ -86,7 +86,8 @@ async def _with_retries(call: Callable[[], Awaitable[Answer]], first_pause: floa
         try:
             return await call()
         except CallError as error:
-            if not error.retryable:
+            # Who took the call and does not answer in time would not do so later.
+            if not error.retryable or not (error.code or error.unreached):
                 raise
         await asyncio.sleep(pause)
         pause *= _PAUSE_GROWTH

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from time import monotonic
 
 from fairlead.wire.outgoing.connection import Connection
@@ -15,12 +16,16 @@ _MAX_IDLE = 64  # per route
 _SAFE = (b"GET", b"HEAD", b"OPTIONS")  # methods that can be repeated
 
 
+Dial = Callable[[Route, Callable[[], Connection], float], Awaitable[Connection]]
+
+
 class Pool:
     """Connections by route; callers limit their own concurrency. Used on one event loop; callers
-    return each connection with `release` or abort it."""
+    return each connection with `release` or abort it. `dial` opens the connections."""
 
-    def __init__(self, seconds_to_connect: float = SECONDS_TO_CONNECT) -> None:
+    def __init__(self, seconds_to_connect: float = SECONDS_TO_CONNECT, dial: Dial = dial) -> None:
         self._seconds_to_connect = seconds_to_connect
+        self._dial = dial
         self._idle: dict[Route, list[Connection]] = {}
         self._open: dict[Connection, Route] = {}
         self._sweep: asyncio.TimerHandle | None = None
@@ -64,7 +69,7 @@ class Pool:
 
     async def connect(self, route: Route) -> Connection:
         """Open a connection; raises CallError."""
-        connection = await dial(
+        connection = await self._dial(
             route, lambda: Connection(self._connection_ended), self._seconds_to_connect
         )
         self._open[connection] = route

@@ -8,7 +8,7 @@ import posixpath
 import random
 import re
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from hashlib import blake2b
 from math import ceil, inf
@@ -48,6 +48,9 @@ from fairlead.wire.outgoing.response import (
 Object = dict[str, Any]
 # Reads an object by resource, namespace and name.
 Find = Callable[[str, str, str], Object | None]
+# The address that stands for a simulated endpoint of a service in a namespace, by its entry in
+# Endpoints and its port; None if the endpoint is real. Raises CallError.
+SimulatedAddress = Callable[[str, Object, int], Awaitable[tuple[str, int] | None]]
 
 _HEADERS = {
     "user-agent": "fairlead",
@@ -258,8 +261,10 @@ class Webhooks:
         find: Find,
         addresses: Mapping[str, str] | None = None,
         policy: AddressPolicy | None = None,
+        simulated_address: SimulatedAddress | None = None,
     ) -> None:
         self._find = find
+        self._simulated_address = simulated_address
         self._addresses = addresses or {}
         self._policy = policy or AddressPolicy()
         self.pool = Pool()
@@ -287,7 +292,12 @@ class Webhooks:
         mapped = self.mapped(namespace, name, port)
         if mapped is not None:
             return mapped
-        host, endpoint_port = self._endpoint(namespace, name, port)
+        endpoint, endpoint_port = self._endpoint(namespace, name, port)
+        host = endpoint["ip"]
+        if self._simulated_address is not None:
+            simulated = await self._simulated_address(namespace, endpoint, endpoint_port)
+            if simulated is not None:
+                return simulated
         try:
             [address, *_] = await self._policy.resolve(host, endpoint_port)
         except NotAllowed:
@@ -306,14 +316,15 @@ class Webhooks:
                 return host.strip("[]"), int(mapped_port)
         return None
 
-    def _endpoint(self, namespace: str, name: str, port: int) -> tuple[str, int]:
-        """Return a random endpoint of a service, or its cluster IP if it has no endpoints."""
+    def _endpoint(self, namespace: str, name: str, port: int) -> tuple[Object, int]:
+        """Return a random endpoint of a service with its port, or its cluster IP if it has no
+        endpoints."""
         service = self._find("core/v1/services", namespace, name)
         if service is None:
             raise CallError(f'service "{name}" not found')
         spec = service["spec"]
         if spec.get("type") == "ExternalName":
-            return spec["externalName"], port
+            return {"ip": spec["externalName"]}, port
         service_port = next(
             (port_spec for port_spec in spec.get("ports") or () if port_spec["port"] == port), None
         )
@@ -321,7 +332,7 @@ class Webhooks:
             raise CallError(f'no service port {port} found for service "{name}"')
         endpoints = self._find("core/v1/endpoints", namespace, name) or {}
         candidates = [
-            (address["ip"], port_spec["port"])
+            (address, port_spec["port"])
             for subset in endpoints.get("subsets") or ()
             for port_spec in subset.get("ports") or ()
             if port_spec.get("name", "") == service_port.get("name", "")
@@ -332,7 +343,7 @@ class Webhooks:
         cluster_ip = spec.get("clusterIP") or ""
         if cluster_ip in ("", "None"):
             raise CallError(f'no endpoints available for service "{name}"', retryable=True)
-        return cluster_ip, port
+        return {"ip": cluster_ip}, port
 
     async def close(self) -> None:
         self.pool.close()
