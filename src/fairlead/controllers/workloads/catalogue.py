@@ -55,7 +55,10 @@ def _cron_jobs(dependencies: Dependencies) -> Reconciler:
 def _autoscalers(dependencies: Dependencies) -> Reconciler:
     client = dependencies.client("horizontal-pod-autoscaler")
     events = dependencies.recorder(client, "horizontal-pod-autoscaler")
-    return autoscalers.Autoscalers(dependencies.api, client, events)
+    metrics = dependencies.dialect.group_name("metrics.@")
+    return autoscalers.Autoscalers(
+        dependencies.api, client, events, lambda: dependencies.remote.serves(metrics, "v1beta1")
+    )
 
 
 def _daemon_sets(dependencies: Dependencies) -> Reconciler:

@@ -1,13 +1,13 @@
 """The controller of HorizontalPodAutoscalers.
 
-Keeps the target's replicas between minReplicas and maxReplicas. Metrics are not served here, so
-within the bounds it only reports that, with the reference's messages for a cluster without a
-metrics server.
+Keeps the target's replicas between minReplicas and maxReplicas. Within the bounds resource metrics
+decide if this server has metrics of pods (with simulated nodes); without them it only reports that,
+with the reference's messages for a cluster without a metrics server.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from fairlead.base import clock
 from fairlead.base.errors import StatusError, no_such_path
@@ -15,16 +15,20 @@ from fairlead.codec.types.times import now, parse_time
 from fairlead.controllers.events import NORMAL, WARNING, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.workloads import statuses
-from fairlead.controllers.workloads.autoscalers.metrics import Metrics
+from fairlead.controllers.workloads.autoscalers.metrics import Failure, Metrics, Proposal
+from fairlead.controllers.workloads.autoscalers.replica_counts import tolerances
+from fairlead.controllers.workloads.autoscalers.scaling_history import ScalingHistory
 from fairlead.controllers.workloads.autoscalers.selectors import Selectors, UnusableSelectorError
+from fairlead.controllers.workloads.autoscalers.target_pods import TargetPods
 from fairlead.controllers.workloads.statuses import replace_status
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
 from fairlead.resources.causes import quote
 from fairlead.resources.registry import Resource
+from fairlead.storage.selection import Selection
 
 AUTOSCALERS = "autoscaling/v2/horizontalpodautoscalers"
-ABLE, ACTIVE = "AbleToScale", "ScalingActive"
+ABLE, ACTIVE, LIMITED = "AbleToScale", "ScalingActive", "ScalingLimited"
 _PERIOD = 15.0  # seconds between two evaluations of an autoscaler
 _NO_SCALE = "the HPA controller was unable to get the target's current scale: "
 
@@ -42,6 +46,7 @@ class Evaluation:
         self.namespace: str = value["metadata"]["namespace"]
         self.status: Object = {**(value.get("status") or {})}
         self.events: list[tuple[str, str, str]] = []
+        self.metrics: list[Object] | None = None  # for the status
 
     def record_event(self, kind: str, reason: str, text: str) -> None:
         self.events.append((kind, reason, text))
@@ -68,23 +73,29 @@ class Evaluation:
             self.status["currentReplicas"] = current
         if desired is not None:
             self.status["desiredReplicas"] = desired
-            self.status["currentMetrics"] = None
+        if desired is not None or self.metrics is not None:
+            self.status["currentMetrics"] = self.metrics
 
 
 class Autoscalers:
     """Keys are `namespace/name` of autoscalers. Each is evaluated periodically, since its target
-    may be of any kind and is not watched."""
+    may be of any kind and is not watched. `are_metrics_elsewhere`: whether an extension server has
+    the metrics of pods."""
 
     workers = 1
 
-    def __init__(self, api: Api, objects: Client, events: Recorder) -> None:
+    def __init__(
+        self, api: Api, objects: Client, events: Recorder, are_metrics_elsewhere: Callable[[], bool]
+    ) -> None:
         self._resources = api.resources
         self._resource = api.resources.named(AUTOSCALERS)
         self._objects = objects
         self._events = events
         self._metrics = Metrics(api.dialect)
         self._selectors = Selectors(api, objects)
+        self._pods = TargetPods(api, are_metrics_elsewhere)
         self._due: dict[str, float] = {}
+        self._history: dict[str, ScalingHistory] = {}
 
     def follows(self) -> Mapping[str, Keys]:
         return {AUTOSCALERS: lambda change: (change.key,)}
@@ -94,6 +105,7 @@ class Autoscalers:
         value = self._objects.find(AUTOSCALERS, namespace, name)
         if value is None:
             self._due.pop(key, None)
+            self._history.pop(key, None)
             self._selectors.forget(namespace, name)
             return None
         moment, created = clock.time(), value["metadata"]["creationTimestamp"]
@@ -135,7 +147,7 @@ class Autoscalers:
             why = "Current number of replicas below Spec.MinReplicas"
             await self._resize(evaluation, target, current, low, why)
         else:
-            await self._judge(evaluation, scale, current)
+            await self._follow_metrics(evaluation, target, scale, current)
 
     async def _target(self, evaluation: Evaluation) -> tuple[Resource, Object]:
         """The target resource and its scale. Raises _NoTargetError, StatusError."""
@@ -179,30 +191,83 @@ class Autoscalers:
         evaluation.record_event(NORMAL, "SuccessfulRescale", f"New size: {desired}; reason: {why}")
         evaluation.count(current, desired)
         evaluation.status["lastScaleTime"] = now()
+        self._history_of(evaluation, current).changed(current, desired)
 
-    async def _judge(self, evaluation: Evaluation, scale: Object, current: int) -> None:
-        """Report why metrics give no replica count."""
-        evaluation.count(current)
+    def _history_of(self, evaluation: Evaluation, current: int) -> ScalingHistory:
+        key = f"{evaluation.namespace}/{evaluation.value['metadata']['name']}"
+        return self._history.setdefault(key, ScalingHistory(current))
+
+    async def _follow_metrics(
+        self, evaluation: Evaluation, target: Resource, scale: Object, current: int
+    ) -> None:
+        """Scale a target as its metrics propose, at the pace that the autoscaler allows."""
+        history = self._history_of(evaluation, current)
+        proposal = await self._proposal(evaluation, scale, current)
+        if proposal is None:
+            evaluation.count(current)
+            return
+        decision = history.decide(evaluation.spec, current, proposal.replicas)
+        evaluation.set(ABLE, "True", *decision.able)
+        evaluation.set(LIMITED, *decision.limited)
+        if decision.replicas == current:
+            evaluation.count(current, current)
+            return
+        grows = proposal.replicas > current
+        why = f"{proposal.metric} above target" if grows else "All metrics below target"
+        await self._resize(evaluation, target, current, decision.replicas, why)
+
+    async def _proposal(
+        self, evaluation: Evaluation, scale: Object, current: int
+    ) -> Proposal | None:
+        """The proposal of the metric that asks for most; None if it cannot be told."""
         name = evaluation.value["metadata"]["name"]
         text = scale["status"].get("selector") or ""
         try:
-            await self._selectors.check(evaluation.namespace, name, text)
+            selection = await self._selectors.check(evaluation.namespace, name, text)
         except UnusableSelectorError as error:
             evaluation.set(ACTIVE, "False", error.condition_reason, error.condition_text)
             for reason in (error.reason, "FailedComputeMetricsReplicas"):
                 evaluation.record_event(WARNING, reason, str(error))
-            return
-        failures = self._metrics.failures(
-            evaluation.spec.get("metrics") or (), evaluation.namespace
-        )
-        if not failures:
-            return
+            return None
+        outcomes = await self._outcomes(evaluation, selection, current)
+        failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+        proposals = [outcome for outcome in outcomes if isinstance(outcome, Proposal)]
         for failure in failures:
             evaluation.record_event(WARNING, failure.reason, failure.text)
-        first, count = failures[0], len(failures)
-        text = f"the HPA was unable to compute the replica count: {first.text}"
-        evaluation.set(ACTIVE, "False", first.reason, text)
-        summary = f"({count} invalid out of {count}), first error is: {first.summary}"
-        evaluation.record_event(
-            WARNING, "FailedComputeMetricsReplicas", f"invalid metrics {summary}"
-        )
+        # Metrics without a value may need more replicas, but not keep a target from growing.
+        most = max(proposals, key=lambda proposal: proposal.replicas, default=None)
+        if most is not None and (not failures or most.replicas >= current):
+            found = f"the HPA was able to successfully calculate a replica count from {most.metric}"
+            evaluation.set(ACTIVE, "True", "ValidMetricFound", found)
+            return most
+        if failures:
+            _report_failures(evaluation, failures, len(outcomes))
+        return None
+
+    async def _outcomes(
+        self, evaluation: Evaluation, selection: Selection, current: int
+    ) -> list[Proposal | Failure]:
+        spec, namespace, metrics = evaluation.spec, evaluation.namespace, self._pods.metrics
+        tolerated = tolerances(spec.get("behavior"))
+        pods = None
+        if metrics is not None:
+            pods = await self._pods.read(metrics, namespace, selection)
+        outcomes = [
+            await self._metrics.evaluate(metric, namespace, pods, current, tolerated)
+            for metric in spec.get("metrics") or ()
+        ]
+        if pods is not None:
+            evaluation.metrics = [
+                outcome.status if isinstance(outcome, Proposal) else {"type": ""}
+                for outcome in outcomes
+            ]
+        return outcomes
+
+
+def _report_failures(evaluation: Evaluation, failures: list[Failure], count: int) -> None:
+    """Report why metrics give no replica count; `count` is the number of all metrics."""
+    first = failures[0]
+    text = f"the HPA was unable to compute the replica count: {first.text}"
+    evaluation.set(ACTIVE, "False", first.reason, text)
+    summary = f"({len(failures)} invalid out of {count}), first error is: {first.summary}"
+    evaluation.record_event(WARNING, "FailedComputeMetricsReplicas", f"invalid metrics {summary}")

@@ -37,8 +37,8 @@ class Selectors:
         if not selections:
             self._by_name.pop(namespace, None)
 
-    async def check(self, namespace: str, name: str, text: str) -> None:
-        """Keep the selector of an autoscaler. Raises UnusableSelectorError."""
+    async def check(self, namespace: str, name: str, text: str) -> Selection:
+        """Keep the selector of an autoscaler, and return it. Raises UnusableSelectorError."""
         if not text:
             missing = "the HPA target's scale is missing a selector"
             raise UnusableSelectorError(
@@ -50,7 +50,7 @@ class Selectors:
             why = "couldn't convert selector into a corresponding internal selector object"
             raise UnusableSelectorError("InvalidSelector", f"{why}: {error}") from None
         if not self._are_exclusive:
-            return
+            return selection
         self._by_name.setdefault(namespace, {})[name] = selection
         names = await self._select_pods_of(namespace, selection)
         if len(names) > 1:
@@ -59,6 +59,7 @@ class Selectors:
                 "AmbiguousSelector",
                 f"pods by selector {text} are controlled by multiple HPAs: [{keys}]",
             )
+        return selection
 
     async def _select_pods_of(self, namespace: str, selection: Selection) -> list[str]:
         """The names of the autoscalers that select any pod of a selection."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from fairlead.base import budget, clock
 from fairlead.base.errors import StatusError
@@ -40,6 +41,7 @@ CRON_JOBS = "batch/v1/cronjobs"
 _TOO_MANY = 100  # missed runs
 _RFC1123 = "%a, %d %b %Y %H:%M:%S +0000"
 _LIMITS = ((COMPLETE, "successfulJobsHistoryLimit"), (FAILED, "failedJobsHistoryLimit"))
+_SCHEDULED = "batch.@/cronjob-scheduled-timestamp"
 _ZONE_ADVICE = (
     "CRON_TZ or TZ used in schedule {} is not officially supported, see"
     " https://@/docs/concepts/workloads/controllers/cron-jobs/ for more details"
@@ -56,6 +58,7 @@ class CronJobs:
         self._job_resource = api.resources.named(JOBS)
         self._dialect = api.dialect
         self._zones = api.gates["CronJobTimeZone"]
+        self._notes_times = api.gates["CronJobsScheduledAnnotation"]
         self._objects = objects
         self._events = events
         self._owned = Owned(objects.collection(JOBS), read_full)
@@ -172,7 +175,7 @@ class CronJobs:
         before it wrote the status does not create a second one."""
         name = f"{sync_state.name}-{minutes(moment)}"
         try:
-            job = await self._objects.create(JOBS, self._job(sync_state, name))
+            job = await self._objects.create(JOBS, self._job(sync_state, name, moment))
         except StatusError as error:
             before = self._objects.find(JOBS, sync_state.namespace, name)
             if (
@@ -187,9 +190,16 @@ class CronJobs:
         sync_state.record_event(NORMAL, "SuccessfulCreate", f"Created job {name}")
         return job
 
-    def _job(self, sync_state: CronJobSync, name: str) -> Object:
+    def _job(self, sync_state: CronJobSync, name: str, moment: datetime) -> Object:
         template = sync_state.cron["spec"]["jobTemplate"]
-        metadata = template.get("metadata") or {}
+        metadata = dict(template.get("metadata") or {})
+        if self._notes_times:
+            note = self._dialect.label(_SCHEDULED)
+            zone = sync_state.cron["spec"].get("timeZone")
+            metadata["annotations"] = {
+                **(metadata.get("annotations") or {}),
+                note: _time_in(moment, zone),
+            }
         return {
             "metadata": {
                 "name": name,
@@ -305,6 +315,14 @@ class CronJobSync:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # lower bound for the last run
 _DELAY = 0.1  # seconds added so that the timer fires after the scheduled time
+
+
+def _time_in(moment: datetime, zone: str | None) -> str:
+    """A time in API format, in a time zone."""
+    if zone is None:
+        return format_time(moment)
+    local = moment.astimezone(ZoneInfo("UTC" if zone in ("", "Local") else zone))
+    return local.isoformat(timespec="seconds") if local.utcoffset() else format_time(moment)
 
 
 def schedule_of(spec: Object, *, zones: bool) -> Schedule:
