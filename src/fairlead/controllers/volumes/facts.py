@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 
 from fairlead.codec.types.quantity import quantity
@@ -95,6 +96,12 @@ def is_selected(volume: Object, claim: Object) -> bool:
     if selector is None:
         return True
     return selector_matches(selector, volume["metadata"].get("labels") or {})
+
+
+def is_within(term: Object, labels: Mapping[str, str]) -> bool:
+    """Whether a node with these labels is in a topology that a class allows."""
+    rules = term.get("matchLabelExpressions") or ()
+    return all(labels.get(rule["key"]) in rule["values"] for rule in rules)
 
 
 def mismatch(volume: Object, claim: Object, names: Annotations) -> str:
