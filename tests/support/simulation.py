@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
-from support.client import Object, Query
+from support.client import Answer, Object, Query
 from support.namespaces import Space
 from support.process import ServerProcess
 from support.waiting import eventually
+from support.web_sockets import CLOSE, HELLO, KEY, TOKEN, WebSocket
 
 PREFIX = "simulation.fairlead/"
+GROUP = "simulation.fairlead.dev"
 
 
 def behaviour(**settings: str) -> dict[str, str]:
@@ -38,6 +42,14 @@ def await_nodes(server: ServerProcess, count: int) -> None:
     eventually(lambda: free() == count, f"{count} nodes take pods")
 
 
+class Outcome(NamedTuple):
+    """What a command in a container wrote, and its exit code."""
+
+    stdout: str
+    stderr: str
+    code: int
+
+
 class Pods:
     """The pods of a namespace on a server with simulated nodes."""
 
@@ -46,6 +58,7 @@ class Pods:
         self.server = space.server
         self.collection = space.collection("pods")
         self.nodes = space.everywhere("nodes")
+        self.behaviours = space.collection("behaviours", GROUP)
         self._events = space.collection("events")
         space.ready_for_pods()
 
@@ -61,6 +74,25 @@ class Pods:
         named = {"annotations": annotations or {}, **(metadata or {})}
         body = {"containers": list(containers) or [container()], **spec}
         return self.collection.create(name, labels=labels or {}, metadata=named, spec=body)
+
+    def script(self, name: str = "b", /, **spec: Any) -> Answer:
+        """Create a Behaviour."""
+        body = {"kind": "Behaviour", "apiVersion": f"{GROUP}/v1", "metadata": {"name": name}}
+        eventually(lambda: self.behaviours.list().status == 200, "behaviours are served")
+        return self.space.client.post(self.behaviours.path, {**body, "spec": spec})
+
+    def run(self, *words: str, name: str = "p", container: str = "") -> Outcome:
+        """Execute a command in a container."""
+        query = [("command", word) for word in words]
+        query += [("stdout", "true"), ("stderr", "true"), ("container", container)]
+        path = f"{self.collection.item(name, 'exec')}?{urlencode(query)}"
+        streams = {1: b"", 2: b"", 3: b""}
+        protocol = "Sec-WebSocket-Protocol: v5.channel.k8s.io"
+        with WebSocket(self.server, path, protocol, hello=(*HELLO, KEY, TOKEN)) as client:
+            while (frame := client.next())[0] != CLOSE:
+                streams[frame[1][0]] += frame[1][1:]
+        causes = json.loads(streams[3]).get("details", {}).get("causes", [{"message": "0"}])
+        return Outcome(streams[1].decode(), streams[2].decode(), int(causes[0]["message"]))
 
     def clear(self) -> None:
         """Free the nodes; no new pods are created in a namespace that is being deleted."""

@@ -10,7 +10,7 @@ from fairlead.fields.values import copied
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.resources.core.pods import FINISHED
-from fairlead.resources.core.pods.status import disruption, with_condition
+from fairlead.resources.core.pods.conditions import disruption, with_condition
 
 
 def not_ready(pod: Object) -> Object:

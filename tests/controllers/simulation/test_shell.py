@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import tarfile
+import zlib
+from time import thread_time
 from typing import NamedTuple
 
 import pytest
 
-from fairlead.controllers.simulation.runtime.files import MAX_BYTES, Entry, Files, LiveVolume, Mount
-from fairlead.controllers.simulation.runtime.process import Process, Read, Wait, Write, start
+from fairlead.controllers.simulation.runtime.commands import FOREVER, MainProcess
+from fairlead.controllers.simulation.runtime.files import (
+    MAX_BYTES,
+    Entry,
+    Files,
+    Held,
+    LiveVolume,
+    Mount,
+)
+from fairlead.controllers.simulation.runtime.process import Process, Read, Wait, Write, start_first
 from fairlead.controllers.simulation.runtime.programs import find_program
 
 MAX_STEPS = 5_000
@@ -24,7 +35,7 @@ def run(*words: str, files: Files | None = None, data: bytes = b"") -> Result:
     seconds, texts = 0.0, {1: b"", 2: b""}
     environment = {"HOME": "/root", "GREETING": "good day"}
     process = Process(list(words), files or Files([]), environment, "host", find_program)
-    program = start(process)
+    program = start_first(process)
     effect, code = next(program), None
     for _ in range(MAX_STEPS):
         sent = b""
@@ -49,6 +60,7 @@ def shell(script: str, **settings: Files | bytes) -> Result:
 @pytest.mark.parametrize(
     ("script", "output"),
     [
+        ("seq 3 | tail -n +2; printf äbc | tail -c+3; printf abc | tail -c 1", "2\n3\nbcc"),
         ("echo a; echo b", "a\nb\n"),
         ("false || echo yes && echo both", "yes\nboth\n"),
         ("false && echo no; true", ""),
@@ -77,6 +89,9 @@ def shell(script: str, **settings: Files | bytes) -> Result:
         ("! true; echo $?", "1\n"),
         ("echo line # a comment\n# another\necho next", "line\nnext\n"),
         ("if true\nthen\n  echo lines\nfi\n", "lines\n"),
+        ("[[ -r /tmp ]] && ! [[ $HOME == /tmp ]] && echo yes", "yes\n"),
+        ("expr 7 % 2; expr a = a; expr 2 + 3 \\* 4", "1\n1\n14\n"),
+        ("echo -n packed | gzip | gunzip", "packed"),
         ("command -v cat && ! command -v nothing", "cat\n"),
     ],
 )
@@ -97,6 +112,11 @@ def test_what_a_script_prints(script: str, output: str) -> None:
         ("if true; then", 2),
         ("echo $((1/0))", 2),
         ("cat /none", 1),
+        ("expr 4 % 2", 1),
+        ("expr 1 + x", 2),
+        ("date tomorrow", 1),
+        ("gunzip < /etc/none || echo x | gunzip", 1),
+        ("[[ a", 2),
         ("echo x > /none/x", 1),
     ],
 )
@@ -152,7 +172,7 @@ def test_a_monstrous_script_is_refused(script: str) -> None:
 
 def test_a_volume_that_is_full() -> None:
     files = Files([])
-    files.write("/tmp/big", b"x" * (MAX_BYTES - 10))
+    files.write("/tmp/big", b"x" * (MAX_BYTES - files.root.size - 20))
     result = shell("echo 12345678901234567890 > /tmp/more", files=files)
     assert result[:2] == (1, "")
     assert "No space left on device" in result.errors
@@ -171,3 +191,119 @@ def test_an_archive_cannot_leave_its_directory() -> None:
     data = run("tar", "cf", "-", "/a/f", files=files).output.encode().replace(b"a/f", b"../")
     assert run("tar", "xf", "-", "-C", "/tmp", files=files, data=data).code != 0
     assert shell("ls /", files=files).output.split().count("a") == 1
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo 'sh /tmp/x' > /tmp/x; sh /tmp/x",
+        "env" + " env" * 3000 + " true",
+        "[" + " !" * 3000 + " x ]",
+        "exec" + " exec" * 3000 + " true",
+    ],
+)
+def test_programs_that_nest_without_an_end_fail(script: str) -> None:
+    result = shell(script)
+    assert (result.code, "nested too deeply" in result.errors) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("script", "output"),
+    [
+        ("x=ffff; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do x=$x$x; done; printf %d 0x$x", "0"),
+        ("printf 100%% a b", "100%"),
+        (
+            "seq 5 > /f; tail -n 2 /f; tail -n 9 /f | wc -l; printf 'a\\nb' | tail -n 1",
+            "4\n5\n5\nb",
+        ),
+        ("seq 5 | head -n 2; seq 5 | tail -n +4; printf 'a\\nb' | head -n 2", "1\n2\n4\n5\na\nb"),
+    ],
+)
+def test_hostile_words(script: str, output: str) -> None:
+    assert shell(script).output == output
+
+
+def test_a_tree_of_any_depth_is_copied_and_archived() -> None:
+    deep = "/tmp/" + "a/" * 1500 + "b"
+    script = f"mkdir -p {deep}; cp -r /tmp/a /var/c; tar cf - /tmp | wc -c; ls /var/c{deep[6:-2]}"
+    files = Files([])
+    files.make_directory(deep, with_parents=True)
+    assert len(list(files.walk("/tmp"))) == 1502
+    result = shell(script, files=files)
+    assert result.output.endswith("b\n")
+
+
+def test_a_mount_hides_what_lies_below_it() -> None:
+    shown = LiveVolume(lambda: {"/key": Entry(b"value")})
+    files = Files([Mount("/tmp/mount", shown)])
+    files.root.put("/tmp/mount/hidden", Entry(b""))
+    files.write("/tmp/file", b"")
+    names = [path for path, _ in files.walk("/tmp")]
+    assert names == ["/tmp", "/tmp/file", "/tmp/mount", "/tmp/mount/key"]
+
+
+def test_files_that_are_read_together_are_not_kept_together() -> None:
+    files = Files([])
+    files.write("/tmp/f", bytes(MAX_BYTES // 2))
+    names = "/tmp/f " * 200
+    result = shell(f"wc -c {names}; gzip {names} | wc -c; tar cf - {names} | wc -c", files=files)
+    read, packed, archived = map(int, result.output.split())
+    assert (read, packed < 1024, archived < 3 * MAX_BYTES) == (2 * MAX_BYTES, True, True)
+    assert "File too large" in result.errors
+
+
+def _packed(name: str, kind: bytes, size: int) -> bytes:
+    """A compressed archive with one header that announces so many zeros."""
+    member = tarfile.TarInfo(name)
+    member.type, member.size = kind, size
+    packer = zlib.compressobj(wbits=31)
+    zeros = bytes(1024 * 1024)
+    pieces = [packer.compress(member.tobuf())]
+    pieces += [packer.compress(zeros) for _ in range(size // len(zeros))]
+    return b"".join(pieces) + packer.flush()
+
+
+@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME, b"Z"])
+def test_an_archive_is_not_unpacked_beyond_the_space(kind: bytes) -> None:
+    files = Files([])
+    result = run("tar", "xf", "-", files=files, data=_packed("a", kind, 100 * 1024 * 1024))
+    assert result.errors
+    assert files.root.size < 1024
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "x=$(seq 9999); for i in $(seq 1000); do eval v$i=\\${x}$i; done",
+        "while :; do : & done",
+        'for i in $(seq 2000); do eval "f$i() { :; }"; done',
+    ],
+)
+def test_a_shell_has_little_memory(script: str) -> None:
+    result = shell(script)
+    assert (result.code, result.errors) == (1, "/bin/sh: out of memory\n")
+
+
+def test_memory_of_programs_that_ended_is_free_again() -> None:
+    held = Held.total
+    files = Files([])
+    files.write("/tmp/f", bytes(1024))
+    assert shell("cat /tmp/f | (x=1; cat) | wc -c; rm /tmp/f", files=files).output == "1024\n"
+    del files
+    assert Held.total == held
+
+
+def test_every_pattern_of_a_case_is_a_step() -> None:
+    branches = "".join(f"{'*a' * 20}{number}) :;;\n" for number in range(MAX_STEPS))
+    assert shell(f"case x in\n{branches}esac").code is None
+
+
+def test_the_containers_of_a_pod_share_the_time_to_compute() -> None:
+    endless = ["sh", "-c", "while :; do :; done"]
+    spent = []
+    for containers in (1, 400):
+        process = Process(list(endless), Files([]), {}, "host", find_program)
+        began = thread_time()
+        MainProcess(process, 0.0, containers=containers).advance(FOREVER)
+        spent.append(thread_time() - began)
+    assert spent[1] < spent[0]

@@ -9,12 +9,11 @@ import pytest
 from support.client import Object
 from support.namespaces import Space
 from support.process import MOVABLE_CLOCK, FreshServer
-from support.simulation import PREFIX, Pods, asking, container
+from support.simulation import PREFIX, Pods, asking, await_nodes, container
 from support.waiting import eventually
 from support.workloads import replicated
 
-from fairlead.process.flags.serve import add_simulation_flags
-from fairlead.process.flags.values import whole_number
+from fairlead.process.flags.simulation import add_simulation_flags
 
 
 @pytest.mark.both_dialects
@@ -38,6 +37,17 @@ def test_nodes_register_with_all_that_a_node_has(any_pods: Pods) -> None:
     assert [address["type"] for address in status["addresses"]] == ["InternalIP", "Hostname"]
     assert status["nodeInfo"]["operatingSystem"] == "linux"
     eventually(lambda: "taints" not in any_pods.nodes.read("simulated-1")["spec"], "it is free")
+
+
+def test_nodes_say_which_volume_drivers_they_have(any_pods: Pods) -> None:
+    drivers = any_pods.space.everywhere("csinodes", "storage.@").read("simulated-0")
+    (owner,) = drivers["metadata"]["ownerReferences"]
+    assert owner["uid"] == any_pods.nodes.read("simulated-0")["metadata"]["uid"]
+    label = any_pods.space.dialect.label
+    migrated = drivers["metadata"]["annotations"][label("storage.alpha.@/migrated-plugins")]
+    assert migrated.split(",")[:2] == [label("@/aws-ebs"), label("@/azure-disk")]
+    (driver,) = drivers["spec"]["drivers"]
+    assert (driver["name"], driver["nodeID"]) == ("volumes.simulation.fairlead.dev", "simulated-0")
 
 
 def lease(pods: Pods, node: str) -> Object:
@@ -204,6 +214,22 @@ def test_without_the_flag_there_are_neither_nodes_nor_a_scheduler(kubernetes: Sp
     assert pods.status() == {"phase": "Pending", "qosClass": "BestEffort"}
 
 
+def test_pods_of_a_server_without_a_scheduler_of_its_own_wait_for_another(
+    fresh_server: FreshServer,
+) -> None:
+    server = fresh_server("--simulate-nodes=1", "--simulate-scheduler=false")
+    await_nodes(server, 1)
+    pods = Pods(Space(server, server.client()))
+    pods.create()
+    binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "simulated-0"}}
+    assert pods.status() == {"phase": "Pending", "qosClass": "BestEffort"}
+    assert server.client().post(pods.collection.item("p", "binding"), binding).status == 201
+    pods.await_ready()
+    components = server.client().get("/api/v1/componentstatuses").body["items"]
+    scheduler, *others = [component["conditions"][0]["status"] for component in components]
+    assert (scheduler, others) == ("False", ["True", "True"])
+
+
 def test_nodes_are_simulated_without_controllers_and_roles(fresh_server: FreshServer) -> None:
     alone = ("--controllers=-*", "--authorization-mode=AlwaysAllow")
     server = fresh_server("--simulate-nodes=1", *alone)
@@ -222,7 +248,7 @@ def test_a_number_of_nodes_that_makes_no_sense_is_refused(
     text: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parser = ArgumentParser()
-    add_simulation_flags(parser, whole_number)
+    add_simulation_flags(parser)
     with pytest.raises(SystemExit):
         parser.parse_args(["--simulate-nodes", text])
     assert message in capsys.readouterr().err

@@ -7,10 +7,9 @@ from itertools import pairwise
 import pytest
 
 from fairlead.controllers.simulation.addresses import AddressPool, node_address, pod_network
-from fairlead.controllers.simulation.agent.containers import full_name, image_id, pull_attempt
-from fairlead.controllers.simulation.agent.controller import hook_time
-from fairlead.controllers.simulation.behaviour import BehaviourError, node_state, pod_behaviour
-from fairlead.process.flags.serve import MAX_NODES
+from fairlead.controllers.simulation.agent.images import full_name, image_id, pull_attempt
+from fairlead.controllers.simulation.behaviour import pod_behaviour
+from fairlead.process.flags.simulation import MAX_NODES
 
 PREFIX = "simulation.fairlead/"
 
@@ -87,26 +86,6 @@ def test_pulls_are_tried_every_five_minutes_in_the_end() -> None:
     assert attempts[1] - attempts[0] == 300
 
 
-@pytest.mark.parametrize(
-    ("command", "seconds"),
-    [
-        (["sleep", "5"], 5),
-        (["/bin/sleep", "1m"], 60),
-        (["sh", "-c", "sleep 2; nginx -s quit && sleep 0.5"], 2.5),
-        (["sh", "-c", "nosleep 5"], 0),
-        (["sh", "-c", "sleep"], 0),
-        ([], 0),
-    ],
-)
-def test_hooks_take_the_time_that_they_sleep(command: list[str], seconds: float) -> None:
-    assert hook_time({"lifecycle": {"preStop": {"exec": {"command": command}}}}) == seconds
-
-
-def test_other_hooks_take_no_time() -> None:
-    assert hook_time({"lifecycle": {"preStop": {"httpGet": {"port": 80}}}}) == 0
-    assert hook_time({}) == 0
-
-
 def test_a_setting_for_one_container_comes_before_that_for_all() -> None:
     behaviour = pod_behaviour(
         {f"{PREFIX}exit-code": "1", f"{PREFIX}exit-code.side": "2", "x/y": "z"}
@@ -134,8 +113,3 @@ def test_what_cannot_be_read_is_a_problem_and_nothing_else(name: str, text: str)
     assert behaviour.of("c") == pod_behaviour(None).of("c")
     (problem,) = behaviour.problems
     assert problem.startswith(f"{PREFIX}{name}: ")
-
-
-def test_a_state_that_no_node_has_is_refused() -> None:
-    with pytest.raises(BehaviourError, match='"broken" is none of ready, not-ready, unreachable'):
-        node_state({f"{PREFIX}node-state": "broken"})

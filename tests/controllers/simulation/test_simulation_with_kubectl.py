@@ -31,13 +31,11 @@ def test_a_deployment_is_rolled_out_changed_and_taken_back(kubectl: Kubectl) -> 
     kubectl("scale", "deployment", "web", "--replicas=0")
 
 
-def test_logs_are_shown_and_no_port_is_open(kubectl: Kubectl, pods: Pods) -> None:
+def test_logs_are_shown(kubectl: Kubectl, pods: Pods) -> None:
     pods.create(annotations=behaviour(log="hello\nthere"))
     kubectl("wait", "pod/p", "--for=condition=Ready", "--timeout=30s")
     assert kubectl("logs", "p") == "hello\nthere\n"
     assert kubectl("logs", "p", "--tail=1") == "there\n"
-    nobody = "the node is simulated, no container runs on it"
-    assert nobody in kubectl.fails("port-forward", "p", "8080:80")
 
 
 @compared

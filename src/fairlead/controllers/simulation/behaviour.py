@@ -1,4 +1,4 @@
-"""Behaviour of simulated pods and nodes, from their annotations (docs/simulation.md)."""
+"""Behaviour of simulated pods, from their annotations (docs/simulation.md)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from fairlead.codec.types.quantity import Amount, QuantityError, amount
 from fairlead.codec.types.times import parse_duration
 
 PREFIX = "simulation.fairlead/"
+_MAX_USAGE = 2**60  # of any resource
 _MAX_SECONDS = 10 * 365 * 24 * 3600.0
 
 
@@ -25,11 +27,43 @@ class Obstacle(NamedTuple):
     text: str
 
 
+class Kill(NamedTuple):
+    """When a container ends that the agent stops, and with which exit code."""
+
+    end: float
+    code: int
+
+
+class Health(NamedTuple):
+    """What the probes of a container say. `kill` if it has to be restarted."""
+
+    is_started: bool = True
+    is_ready: bool = True
+    kill: Kill | None = None
+
+
+HEALTHY = Health()
+
+
+class HookRun(NamedTuple):
+    """A postStart hook: when it began, when it ends, also in API format. `kill` if it fails: how
+    its container ends."""
+
+    began: float
+    began_text: str
+    end: float
+    kill: Kill | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerBehaviour:
     """Settings of a container; None means the default of a healthy container. `pull_failure` is the
     error of pulling its image. In seconds: `ready_after` from start to ready, `exit_after` from
-    start to exit, `stop_after` from the stop signal to exit. `obstacle` keeps it from starting."""
+    start to exit, `stop_after` from the stop signal to exit. `obstacle` keeps it from starting.
+    `runs_command` if its own command decides when it exits, and leaves `message`; at `looks_at`
+    that is looked at again. `post_start` runs the hook of a container that starts, given its
+    status. `forgiven` restarts do not count for its
+    back-off. `cpu_usage` and `memory_usage` are what its metrics show."""
 
     start_delay: float = 0.0
     pull_failure: str = ""
@@ -37,9 +71,17 @@ class ContainerBehaviour:
     ready_after: float = 0.0
     exit_code: int | None = None
     exit_after: float | None = None
-    stop_after: float = 0.0
+    stop_after: float | None = None
     log: tuple[str, ...] | None = None
     obstacle: Obstacle | None = None
+    runs_command: bool = False
+    looks_at: float | None = None
+    message: str = ""
+    health: Health = HEALTHY
+    post_start: Callable[[dict[str, Any]], HookRun] | None = None
+    forgiven: int = 0
+    cpu_usage: Amount | None = None
+    memory_usage: Amount | None = None
 
 
 WELL_BEHAVED = ContainerBehaviour()
@@ -57,7 +99,8 @@ class PodBehaviour:
         return self.named.get(container, self.common)
 
 
-def _time(text: str) -> float:
+def parse_delay(text: str) -> float:
+    """Seconds of a duration such as 5s; raises BehaviourError."""
     try:
         seconds = parse_duration(text)
     except ValueError:
@@ -83,17 +126,33 @@ def _lines(text: str) -> tuple[str, ...]:
     return tuple(text.removesuffix("\n").split("\n")) if text else ()
 
 
+def usage_amount(text: str) -> Amount:
+    """How much of a resource is used. Raises BehaviourError."""
+    try:
+        used = amount(text)
+    except QuantityError:
+        raise BehaviourError(f'"{text}" is not a quantity such as 250m or 64Mi') from None
+    if not 0 <= used.value <= _MAX_USAGE:
+        raise BehaviourError(f'"{text}" is out of range')
+    return used
+
+
 # Annotation: the field it sets, and its parser.
 _OF_PODS: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "start-delay": ("start_delay", _time),
+    "start-delay": ("start_delay", parse_delay),
     "image-pull-failure": ("pull_failure", str),
     "never-ready": ("never_ready", _flag),
-    "ready-after": ("ready_after", _time),
+    "ready-after": ("ready_after", parse_delay),
     "exit-code": ("exit_code", _exit_code),
-    "exit-after": ("exit_after", _time),
-    "stop-after": ("stop_after", _time),
+    "exit-after": ("exit_after", parse_delay),
+    "stop-after": ("stop_after", parse_delay),
     "log": ("log", _lines),
+    "cpu-usage": ("cpu_usage", usage_amount),
+    "memory-usage": ("memory_usage", usage_amount),
 }
+
+
+SCRIPT = "script"  # an annotation that is parsed elsewhere, see annotated_scripts
 
 
 def pod_behaviour(annotations: Mapping[str, str] | None) -> PodBehaviour:
@@ -107,8 +166,10 @@ def pod_behaviour(annotations: Mapping[str, str] | None) -> PodBehaviour:
             continue
         name, _, container = key.removeprefix(PREFIX).partition(".")
         setting = _OF_PODS.get(name)
+        if name == SCRIPT:
+            continue
         if setting is None:
-            names = ", ".join(sorted(_OF_PODS))
+            names = ", ".join(sorted((*_OF_PODS, SCRIPT)))
             problems.append(f"{key}: there is no such setting; known are {names}")
             continue
         try:
@@ -122,16 +183,3 @@ def pod_behaviour(annotations: Mapping[str, str] | None) -> PodBehaviour:
         {name: ContainerBehaviour(**{**common, **own}) for name, own in named.items()},
         tuple(problems),
     )
-
-
-READY, NOT_READY, UNREACHABLE = "ready", "not-ready", "unreachable"
-NODE_STATE = f"{PREFIX}node-state"
-
-
-def node_state(annotations: Mapping[str, str] | None) -> str:
-    """The state that a node simulates: ready, not ready, or silent. Raises BehaviourError."""
-    text = (annotations or {}).get(NODE_STATE, READY)
-    if text not in (READY, NOT_READY, UNREACHABLE):
-        allowed = f"{READY}, {NOT_READY}, {UNREACHABLE}"
-        raise BehaviourError(f'{NODE_STATE}: "{text}" is none of {allowed}')
-    return text

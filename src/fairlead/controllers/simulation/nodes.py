@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from math import inf
 from random import uniform
 
 from fairlead.base import clock
-from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
 from fairlead.codec.types.times import format_micro_time, parse_time
+from fairlead.controllers.events import NORMAL, WARNING, EventWriter, Recorder
 from fairlead.controllers.framework import Keys
-from fairlead.controllers.simulation.behaviour import READY, UNREACHABLE, BehaviourError, node_state
+from fairlead.controllers.simulation.node_behaviour import (
+    READY,
+    REBOOTING,
+    UNREACHABLE,
+    NodeBehaviour,
+    next_end,
+    node_behaviour,
+    node_changes,
+)
 from fairlead.controllers.simulation.node_objects import (
     OWN_CONDITIONS,
+    boot_id,
+    new_csi_node,
     new_node,
     node_allocatable,
     node_conditions,
+    node_events,
+    owner_of_own,
+    with_drivers,
 )
-from fairlead.controllers.simulation.simulated_nodes import LEASES, NODES, SimulatedNodes
-from fairlead.operations.api import Object
+from fairlead.controllers.simulation.simulated_nodes import CSI_NODES, LEASES, NODES, SimulatedNodes
+from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
-from fairlead.storage.version import Change
-
-logger = logging.getLogger("fairlead.controllers.simulation")
+from fairlead.storage.version import Change, Version
 
 _NAMESPACES = "core/v1/namespaces"
 _LEASE_SECONDS = 40
@@ -41,21 +51,26 @@ class NodeKeeper:
     taint if no lifecycle controller runs."""
 
     name = "simulated-nodes"
-    workers = 4
+    workers = 32  # so that renewals share commits
 
     def __init__(
         self,
+        api: Api,
         simulated_nodes: SimulatedNodes,
-        dialect: Dialect,
         version: str,
         taint_remover: Client | None,
+        events: EventWriter,
     ) -> None:
         self._simulated_nodes = simulated_nodes
-        self._dialect = dialect
+        self._dialect = api.dialect
+        self._release = api.resources.release
         self._version = version
         self._taint_remover = taint_remover
         self._registered: set[str] = set()
-        self._problems: dict[str, str] = {}
+        # The version that was last looked at, and until when only the lease is to be renewed.
+        self._looked_at: dict[str, tuple[Version, float]] = {}
+        self._events = events
+        self._problems: dict[str, tuple[str, ...]] = {}
 
     def follows(self) -> Mapping[str, Keys]:
         return {NODES: self._own, _NAMESPACES: self._begin}
@@ -71,19 +86,33 @@ class NodeKeeper:
 
     async def sync(self, key: str) -> float | None:
         client = self._simulated_nodes.client(key)
+        version, moment = self._simulated_nodes.version(key), clock.time()
+        looked_at, until = self._looked_at.pop(key, (None, 0.0))
+        if version is not None and version is looked_at and moment < until:
+            self._looked_at[key] = version, until
+            return min(until - moment, await self._renew(client, key))
         node = client.find(NODES, "", key)
         if node is None:
+            self._problems.pop(key, None)
             if key in self._registered:
                 return None
             node = await self._register(client, key)
+        if key not in self._registered:
+            await self._register_drivers(client, node)
         self._registered.add(key)
-        state = self._state(node)
-        if self._taint_remover is not None and state == READY:
+        node = await self._settle(client, node)
+        behaviour = node_behaviour(node["metadata"].get("annotations"))
+        self._tell_problems(node, behaviour)
+        if self._taint_remover is not None and behaviour.state == READY:
             await self._remove_not_ready_taint(self._taint_remover, node)
-        if state == UNREACHABLE:
-            return None
-        report_in = await self._report(client, node, state)
-        return min(report_in, await self._renew(client, node))
+        due = [] if (ends := _ends_in(node)) is None else [ends]
+        if behaviour.state != UNREACHABLE:
+            due.append(await self._report(client, node, behaviour))
+            if behaviour.state != REBOOTING:
+                if version is not None:
+                    self._looked_at[key] = version, moment + min(due)
+                due.append(await self._renew(client, key))
+        return min(due, default=None)
 
     async def _register(self, client: Client, name: str) -> Object:
         number = self._simulated_nodes.numbers[name]
@@ -94,6 +123,18 @@ class NodeKeeper:
             if error.reason != "AlreadyExists" or node is None:
                 raise
             return node
+
+    async def _register_drivers(self, client: Client, node: Object) -> None:
+        """Create the CSINode, or take over that of an earlier node of the same name."""
+        if not client.serves(CSI_NODES):
+            return
+        name = node["metadata"]["name"]
+        new = new_csi_node(node, self._dialect, self._release)
+        old = client.find(CSI_NODES, "", name)
+        if old is None:
+            await client.create(CSI_NODES, new)
+        elif with_drivers(old, new) is not old:
+            await client.change(CSI_NODES, "", name, lambda current: with_drivers(current, new))
 
     async def _remove_not_ready_taint(self, taint_remover: Client, node: Object) -> None:
         key, name = self._dialect.label("node.@/not-ready"), node["metadata"]["name"]
@@ -109,45 +150,71 @@ class NodeKeeper:
         if not all(map(is_left, node["spec"].get("taints") or ())):
             await taint_remover.change(NODES, "", name, without_taint)
 
-    def _state(self, node: Object) -> str:
-        name = node["metadata"]["name"]
-        try:
-            state = node_state(node["metadata"].get("annotations"))
-        except BehaviourError as error:
-            if self._problems.get(name) != str(error):
-                self._problems[name] = str(error)
-                logger.warning("node %s: %s", name, error)
-            return self._simulated_nodes.state(name)
-        self._problems.pop(name, None)
-        return state
+    async def _settle(self, client: Client, node: Object) -> Object:
+        """Write the annotations of states that begin for a time or are over."""
+        metadata = node["metadata"]
+        if not node_changes(metadata.get("annotations"), clock.time()):
+            return node
 
-    async def _report(self, client: Client, node: Object, state: str) -> float:
-        """Write conditions if they changed or are old, and allocatable if it changed; returns the
-        seconds until the next report."""
+        def settled(current: Object) -> Object:
+            annotations = current["metadata"].get("annotations") or {}
+            changed = {**annotations, **node_changes(annotations, clock.time())}
+            left = {key: text for key, text in changed.items() if text is not None}
+            return {**current, "metadata": {**current["metadata"], "annotations": left}}
+
+        return await client.change(NODES, "", metadata["name"], settled)
+
+    def _tell_problems(self, node: Object, behaviour: NodeBehaviour) -> None:
+        name = node["metadata"]["name"]
+        if self._problems.get(name, ()) == behaviour.problems:
+            return
+        self._problems[name] = behaviour.problems
+        for problem in behaviour.problems:
+            self._record(node, WARNING, "InvalidSimulation", problem)
+
+    def _record(self, node: Object, kind: str, reason: str, text: str) -> None:
+        name = node["metadata"]["name"]
+        client = self._simulated_nodes.client(name)
+        recorder = Recorder(self._events, client, self._dialect.node_agent, name)
+        recorder.record(client.resource(NODES), node, kind, reason, text)
+
+    async def _report(self, client: Client, node: Object, behaviour: NodeBehaviour) -> float:
+        """Write conditions if they changed or are old, and allocatable and the boot if they
+        changed; returns the seconds until the next report."""
         name = node["metadata"]["name"]
 
         def offered(status: Object) -> Object:
-            return {**status, "allocatable": node_allocatable(status, self._dialect)}
+            offer = {**status, "allocatable": node_allocatable(status, self._dialect)}
+            if behaviour.booted is None:
+                return offer
+            boot = boot_id(name, behaviour.booted)
+            return {**offer, "nodeInfo": {**(status.get("nodeInfo") or {}), "bootID": boot}}
 
         def reported(current: Object) -> Object:
             status = current["status"]
-            conditions = node_conditions(status.get("conditions"), state)
+            conditions = node_conditions(status.get("conditions"), behaviour)
             return {**current, "status": {**offered(status), "conditions": conditions}}
 
         old = node["status"].get("conditions") or []
         age = _age(old)
-        is_reported = _states(old) == _states(node_conditions(old, state))
+        is_reported = _states(old) == _states(node_conditions(old, behaviour))
         if age < _HEARTBEAT and is_reported and offered(node["status"]) == node["status"]:
             return _HEARTBEAT - age
-        await client.change(NODES, "", name, reported, "status", "patch")
+        new = await client.change(NODES, "", name, reported, "status", "patch")
+        if (boot := _boot(new)) != _boot(node):
+            text = f"Node {name} has been rebooted, boot id: {boot}"
+            self._record(node, WARNING, "Rebooted", text)
+        for reason in node_events(old, behaviour):
+            self._record(node, NORMAL, reason, f"Node {name} status is now: {reason}")
         return _HEARTBEAT
 
-    async def _renew(self, client: Client, node: Object) -> float:
-        name, namespace = node["metadata"]["name"], self._dialect.node_lease_namespace
+    async def _renew(self, client: Client, name: str) -> float:
+        namespace = self._dialect.node_lease_namespace
         lease = client.find(LEASES, namespace, name)
         moment = clock.now()
         if lease is None:
-            await client.create(LEASES, _new_lease(node, namespace, moment))
+            if (node := client.find(NODES, "", name)) is not None:
+                await client.create(LEASES, _new_lease(node, namespace, moment))
             return uniform(_RENEWAL / 4, _RENEWAL)  # spreads the renewals of nodes
         since = _since(lease["spec"].get("renewTime"), moment)
         due = _RENEWAL - since if since >= 0 else 0.0  # the clock was set back
@@ -157,17 +224,28 @@ class NodeKeeper:
         return _RENEWAL
 
 
+def _ends_in(node: Object) -> float | None:
+    """Seconds until a state or a pressure of a node ends."""
+    moment = clock.time()
+    end = next_end(node["metadata"].get("annotations"), moment)
+    return None if end is None else max(0.0, end - moment)
+
+
+def _boot(node: Object) -> str:
+    identity: str = (node["status"].get("nodeInfo") or {}).get("bootID", "")
+    return identity
+
+
 def _new_lease(node: Object, namespace: str, moment: datetime) -> Object:
-    metadata = node["metadata"]
-    owner = {"apiVersion": "v1", "kind": "Node", "name": metadata["name"], "uid": metadata["uid"]}
+    name = node["metadata"]["name"]
     return {
         "metadata": {
-            "name": metadata["name"],
+            "name": name,
             "namespace": namespace,
-            "ownerReferences": [owner],
+            "ownerReferences": [owner_of_own(node)],
         },
         "spec": {
-            "holderIdentity": metadata["name"],
+            "holderIdentity": name,
             "leaseDurationSeconds": _LEASE_SECONDS,
             "renewTime": format_micro_time(moment),
         },

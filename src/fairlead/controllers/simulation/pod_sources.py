@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from uuid import uuid4
+
 from fairlead.codec.types.model import Object
 from fairlead.controllers.simulation.runtime.sources import SERVICES, Sources
 from fairlead.controllers.simulation.simulated_nodes import NODES
@@ -18,13 +21,14 @@ class PodSources:
         self._api = api
         self._services = api.collection(api.resources.named(SERVICES))
 
-    def of(self, pod: Object) -> Sources:
+    def of(self, pod: Object, current: Callable[[], Object] | None = None) -> Sources:
         return Sources(
             pod,
             self._api.lookup,
             lambda namespace: (each.object() for each in self._services.current(namespace)),
             self._token,
             lambda: self._allocatable(pod["spec"].get("nodeName", "")),
+            current,
         )
 
     def _allocatable(self, node: str) -> dict[str, str]:
@@ -41,4 +45,9 @@ class PodSources:
         issuer = self._api.authentication.issuer
         audiences = [projection["audience"]] if projection.get("audience") else issuer.audiences
         lifetime = projection.get("expirationSeconds") or _TOKEN_SECONDS
-        return issuer.bound(account, lifetime, audiences, pod=pod)
+        gates = self._api.gates
+        token_id = str(uuid4()) if gates["ServiceAccountTokenJTI"] else ""
+        node = None
+        if gates["ServiceAccountTokenPodNodeInfo"]:
+            node = self._api.lookup(NODES, "", pod["spec"].get("nodeName", ""))
+        return issuer.bound(account, lifetime, audiences, pod=pod, node=node, token_id=token_id)

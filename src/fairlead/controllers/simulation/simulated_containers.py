@@ -1,94 +1,165 @@
-"""Answers for simulated containers: logs, exec and attach. Port forwarding is refused."""
+"""Answers for simulated containers: logs, exec, attach, and connections to their ports."""
 
 from __future__ import annotations
 
-import asyncio
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from functools import partial
 
+from fairlead.api.subresources.targets import pod_at
 from fairlead.base import clock
-from fairlead.base.errors import StatusError, bad_request
-from fairlead.codec.types.times import format_time, now, parse_time
-from fairlead.controllers.simulation.agent.containers import Moment, ended, state_of
-from fairlead.controllers.simulation.agent.pods import FAMILIES
-from fairlead.controllers.simulation.behaviour import pod_behaviour
-from fairlead.controllers.simulation.pod_sources import PodSources
-from fairlead.controllers.simulation.runtime.commands import (
-    Commands,
-    Output,
-    command_of,
-    is_known,
+from fairlead.base.errors import StatusError
+from fairlead.codec.types.times import now
+from fairlead.controllers.simulation.agent.containers import (
+    FAMILIES,
+    Moment,
+    ended,
+    state_of,
+    status_of,
 )
+from fairlead.controllers.simulation.container_logs import ContainerLogs, declared_container
+from fairlead.controllers.simulation.metrics.objects import SimulatedMetrics
+from fairlead.controllers.simulation.network import (
+    ClusterNetwork,
+    PodNetwork,
+    scripted_listener,
+)
+from fairlead.controllers.simulation.node_pages import NodePages
+from fairlead.controllers.simulation.pod_changes import PodChanges
+from fairlead.controllers.simulation.pod_sources import PodSources
+from fairlead.controllers.simulation.ports import Ports, listener
+from fairlead.controllers.simulation.runtime.commands import MainProcess, Run, is_known, is_live
+from fairlead.controllers.simulation.runtime.images import command_of
 from fairlead.controllers.simulation.runtime.instances import Instances, run_live
-from fairlead.controllers.simulation.runtime.process import STDERR, start
-from fairlead.controllers.simulation.runtime.sources import MissingSource
-from fairlead.controllers.simulation.runtime.terminal import INTERRUPTED, Interrupted, Terminal
+from fairlead.controllers.simulation.runtime.process import STDERR, Process, start_first
+from fairlead.controllers.simulation.runtime.sources import MissingSource, Sources
+from fairlead.controllers.simulation.runtime.surroundings import Listener as RuntimeListener
+from fairlead.controllers.simulation.runtime.terminal import Pipes, Terminal
+from fairlead.controllers.simulation.script import NO_SCRIPT, ScriptOf
 from fairlead.controllers.simulation.simulated_nodes import PODS, SimulatedNodes
-from fairlead.operations.api import Api, CommandStreams, LogOptions, Object
+from fairlead.operations.api import (
+    Api,
+    CommandStreams,
+    ConnectionProtocol,
+    LogOptions,
+    Object,
+)
 from fairlead.storage.version import Change
+from fairlead.wire.outgoing.request import Route
+from fairlead.wire.outgoing.response import CallError
 
 
 class SimulatedContainers:
     """Responds for containers on simulated nodes, also if another server runs the simulation. The
     owner must pass pod events to `changed`."""
 
-    def __init__(self, api: Api, simulated_nodes: SimulatedNodes) -> None:
+    has_scheduler = True
+
+    def __init__(
+        self,
+        api: Api,
+        simulated_nodes: SimulatedNodes,
+        scripts: ScriptOf,
+        metrics: SimulatedMetrics,
+    ) -> None:
+        self._api = api
         self._simulated_nodes = simulated_nodes
+        self._scripts = scripts
+        self.metrics = metrics
+        metrics.used_by = self.used_by
+        self._ports = Ports(scripts, self.server_of, self.end_of)
+        self._network = ClusterNetwork(api, self._listener_of)
+        self._node_pages = NodePages(api, metrics, self._ports)
         self._sources = PodSources(api)
-        self._commands = Commands()
-        self._instances = Instances()
-        self._waiting: dict[str, set[asyncio.Event]] = defaultdict(set)
-        self._stopping = False
+        self._instances = Instances(scripts, self.network_of)
+        self._changes = PodChanges(simulated_nodes)
+        self._logs = ContainerLogs(self._sources, scripts, self._changes, self._live_run)
 
     def has(self, node: str) -> bool:
         return node in self._simulated_nodes
 
-    def refusal(self, what: str) -> StatusError:
-        text = f"{what} is not possible: the node is simulated, no container runs on it"
-        return StatusError(501, "NotImplemented", text)
-
     def log(self, pod: Object, container: str, options: LogOptions) -> bytes:
         """The log of a container. Raises StatusError."""
-        status = _status_of(pod, container)
-        state = state_of(status)
-        if options.previous:
-            state = status.get("lastState") or {}
-            if "terminated" not in state:
-                where = f'container "{container}" in pod "{pod["metadata"]["name"]}"'
-                raise bad_request(f"previous terminated {where} not found")
-        elif "waiting" in state or not state:
-            state = status.get("lastState") or {}
-            if "terminated" not in state:
-                raise _not_started(pod, container, status)
-        lines = self._lines(pod, container, status, state)
-        return _selected(lines, options)
+        return self._logs.read(pod, container, options)
 
-    def _lines(
-        self, pod: Object, container: str, status: Object, state: Object
-    ) -> list[tuple[datetime, str]]:
-        """The lines that a container has logged, with times."""
-        declared = _declared(pod, container)
-        behaviour = pod_behaviour(pod["metadata"].get("annotations")).of(container)
-        run = state.get("terminated") or state["running"]
-        if behaviour.log is not None or not is_known(declared) or not run.get("startedAt"):
-            return _lines(pod, container, status, state)
-        started = run["startedAt"]
+    def follow_log(
+        self, pod: Object, container: str, options: LogOptions
+    ) -> tuple[bytes, AsyncIterator[bytes]]:
+        """The log of a container so far, and what comes until it ends. Raises StatusError."""
+        return self._logs.follow(pod, container, options)
+
+    def _live_run(self, pod: Object, container: Object, identity: str, run: Object) -> Run:
+        """What a live command has done so far, in a run of its container. Raises
+        MissingSource."""
+        status = {**status_of(pod, container["name"]), "containerID": identity}
+        status["state"] = {"terminated" if run.get("finishedAt") else "running": run}
+        return self.main_process(pod, container, status).run
+
+    def known_process(self, pod: Object, status: Object) -> MainProcess | None:
+        """The first process of a container, if somebody has talked to it."""
+        return self._instances.known(pod, status.get("containerID", ""))
+
+    def tell_by(self, add: Callable[[str], None]) -> None:
+        self._instances.told = add
+
+    def used_by(self, pod: Object, container: str) -> Mapping[str, float] | None:
+        """What a server uses that was told how much to use."""
+        main = self.known_process(pod, status_of(pod, container))
+        used = main.process.surroundings.used if main is not None else None
+        return used() if used is not None else None
+
+    # What listens, and the network
+
+    def server_of(
+        self, pod: Object, container: Object, protocol: str, port: int
+    ) -> RuntimeListener | None:
+        """The server of a running container on a port."""
+        if not is_live(pod, container) or not is_known(container, NO_SCRIPT):
+            return None
+        status = status_of(pod, container["name"])
+        if "running" not in state_of(status):
+            return None
         try:
-            command = self._commands.run(pod, declared, started, self._sources.of(pod))
-        except MissingSource:  # deleted after the start
-            return []
-        begin = parse_time(started)
-        end = parse_time(run["finishedAt"]) if run.get("finishedAt") else clock.now()
-        outputs = (
-            output for output in command.outputs if output.time <= (end - begin).total_seconds() + 1
-        )
-        return _output_lines(outputs, begin)
+            main = self.main_process(pod, container, status)
+        except MissingSource:
+            return None
+        return main.process.surroundings.listeners.get((protocol, port))
+
+    def _listener_of(self, pod: Object, protocol: str, port: int) -> RuntimeListener | None:
+        found = listener(pod, port, self._scripts, self.server_of, protocol)
+        if found is None or found.server is not None:
+            return None if found is None else found.server
+        return scripted_listener(found.entry)
+
+    def network_of(self, pod: Object) -> PodNetwork:
+        """The network as a pod sees it."""
+        return PodNetwork(self._network, pod, lambda: self._changes.current(pod) or pod)
 
     def check_running(self, pod: Object, container: str) -> None:
-        if "running" not in state_of(_status_of(pod, container)):
+        if "running" not in state_of(status_of(pod, container)):
             raise StatusError(404, "NotFound", f'container not found ("{container}")')
+
+    def process(
+        self,
+        pod: Object,
+        container: Object,
+        status: Object,
+        words: Sequence[str],
+        *,
+        is_probe: bool = False,
+    ) -> Process:
+        """A process in a running container. Raises MissingSource."""
+        sources = self._live_sources(pod)
+        return self._instances.process(
+            pod, container, status, sources, list(words), is_probe=is_probe
+        )
+
+    def main_process(self, pod: Object, container: Object, status: Object) -> MainProcess:
+        """The first process of a running container. Raises MissingSource."""
+        return self._instances.main(pod, container, status, self._live_sources(pod))
+
+    def _live_sources(self, pod: Object) -> Sources:
+        return self._sources.of(pod, lambda: self._changes.current(pod) or pod)
 
     async def execute(
         self,
@@ -99,26 +170,36 @@ class SimulatedContainers:
         *,
         has_terminal: bool,
     ) -> int:
-        declared, status = _declared(pod, container), _status_of(pod, container)
+        declared, status = declared_container(pod, container), status_of(pod, container)
         is_attached = not words
         if is_attached and not declared.get("stdin"):
-            await self.end_of(pod, container)
+            await self._logs.attach(pod, container, streams)
             return 0
-        words = words or command_of(declared) or ["sh"]
+        words = words or command_of(declared)
+        record = partial(self._logs.record, status) if is_attached else None
+        client = (Terminal if has_terminal else Pipes)(streams, record)
+        code = await self._run(pod, declared, status, words, client)
+        if is_attached:
+            await self._end(pod, container, code)
+            return 0  # the status of the pod tells it
+        return code
+
+    async def _run(
+        self,
+        pod: Object,
+        declared: Object,
+        status: Object,
+        words: list[str],
+        streams: Pipes,
+    ) -> int:
+        """Run a command with a client; returns its exit code."""
         try:
-            sources = self._sources.of(pod)
-            process = self._instances.process(pod, declared, status, sources, words)
+            process = self.process(pod, declared, status, words)
         except MissingSource as missing:
             await streams.write(STDERR, f"{missing}\n".encode())
             return 1
-        process.has_terminal = has_terminal
-        try:
-            code = await run_live(start(process), Terminal(streams) if has_terminal else streams)
-        except Interrupted:
-            code = INTERRUPTED
-        if is_attached:
-            await self._end(pod, container, code)
-        return code
+        process.has_terminal = streams.is_terminal
+        return await run_live(start_first(process), streams)
 
     async def _end(self, pod: Object, container: str, code: int) -> None:
         """End a container whose own process a client was attached to."""
@@ -143,110 +224,40 @@ class SimulatedContainers:
                 PODS, metadata["namespace"], metadata["name"], change, "status", "patch"
             )
 
+    async def connect(
+        self, pod: Object, route: Route, protocol: Callable[[], ConnectionProtocol]
+    ) -> ConnectionProtocol:
+        self._check_reachable(pod["spec"]["nodeName"], route)
+        current = self._changes.current(pod)
+        return await self._ports.connect(current or {**pod, "status": {}}, route, protocol)
+
+    async def address_of(
+        self, namespace: str, endpoint: Object, port: int
+    ) -> tuple[str, int] | None:
+        pod = pod_at(self._api, namespace, endpoint)
+        if pod is None or not self.has(pod["spec"].get("nodeName", "")):
+            return None
+        route = Route(endpoint["ip"], port, "", None)
+        self._check_reachable(pod["spec"]["nodeName"], route)
+        return await self._ports.forwarded_to(pod, route)
+
+    async def connect_to_node(
+        self, node: str, route: Route, protocol: Callable[[], ConnectionProtocol]
+    ) -> ConnectionProtocol:
+        self._check_reachable(node, route)
+        return await self._node_pages.connect(node, route, protocol)
+
+    def _check_reachable(self, node: str, route: Route) -> None:
+        if not self._simulated_nodes.answers(node):
+            reason = f"dial tcp {route}: connect: no route to host"
+            raise CallError(reason, retryable=True, unreached=True)
+
     async def end_of(self, pod: Object, container: str) -> None:
         """Wait until a running container stops, or the server shuts down."""
-        metadata = pod["metadata"]
-        key = f"{metadata['namespace']}/{metadata['name']}"
-        client = self._simulated_nodes.client(pod["spec"]["nodeName"])
-        changed = asyncio.Event()
-        self._waiting[key].add(changed)
-        try:
-            while not self._stopping:
-                changed.clear()
-                current = client.find(PODS, metadata["namespace"], metadata["name"])
-                if current is None or current["metadata"]["uid"] != metadata["uid"]:
-                    return
-                if "running" not in state_of(_status_of(current, container)):
-                    return
-                await changed.wait()
-        finally:
-            self._waiting[key].discard(changed)
-            if not self._waiting[key]:
-                del self._waiting[key]
+        await self._changes.end_of(pod, container)
 
     def stop_waiting(self) -> None:
-        self._stopping = True
-        for waiting in self._waiting.values():
-            _wake(waiting)
+        self._changes.stop_waiting()
 
     def changed(self, change: Change) -> None:
-        _wake(self._waiting.get(change.key, ()))
-
-
-def _wake(waiting: Iterable[asyncio.Event]) -> None:
-    for changed in waiting:
-        changed.set()
-
-
-def _status_of(pod: Object, container: str) -> Object:
-    for _, family in FAMILIES:
-        for container_status in pod["status"].get(family) or ():
-            if container_status["name"] == container:
-                found_status: Object = container_status
-                return found_status
-    return {}
-
-
-def _declared(pod: Object, name: str) -> Object:
-    for family, _ in FAMILIES:
-        for container in pod["spec"].get(family) or ():
-            if container["name"] == name:
-                declared: Object = container
-                return declared
-    return {}
-
-
-def _output_lines(outputs: Iterable[Output], begin: datetime) -> list[tuple[datetime, str]]:
-    """The lines of outputs; a line has the time of its first character."""
-    lines: list[tuple[datetime, str]] = []
-    is_complete = True
-    for output in outputs:
-        moment = begin + timedelta(seconds=output.time)
-        for piece in output.data.decode(errors="replace").splitlines(keepends=True):
-            if is_complete:
-                lines.append((moment, piece.rstrip("\n")))
-            else:
-                lines[-1] = (lines[-1][0], lines[-1][1] + piece.rstrip("\n"))
-            is_complete = piece.endswith("\n")
-    return lines
-
-
-def _not_started(pod: Object, container: str, status: Object) -> StatusError:
-    reason = (state_of(status).get("waiting") or {}).get("reason") or "ContainerCreating"
-    why = f"waiting to start: {reason}"
-    if reason in ("ErrImagePull", "ImagePullBackOff"):
-        why = "waiting to start: trying and failing to pull image"
-    name = pod["metadata"]["name"]
-    return bad_request(f'container "{container}" in pod "{name}" is {why}')
-
-
-def _lines(
-    pod: Object, container: str, status: Object, state: Object
-) -> list[tuple[datetime, str]]:
-    """The lines that a container has logged, with times."""
-    end = state.get("terminated")
-    run = end or state["running"]
-    start = parse_time(run.get("startedAt") or pod["metadata"]["creationTimestamp"])
-    log = pod_behaviour(pod["metadata"].get("annotations")).of(container).log
-    if log is not None:
-        return [(start, line) for line in log]
-    metadata = pod["metadata"]
-    pod_name = f"{metadata['namespace']}/{metadata['name']}"
-    lines = [(start, f"{container} of {pod_name} started, image {status.get('image', '')}")]
-    if end is not None and end.get("finishedAt"):
-        text = f"{container} of {pod_name} ended with exit code {end.get('exitCode', 0)}"
-        lines.append((parse_time(end["finishedAt"]), text))
-    return lines
-
-
-def _selected(lines: list[tuple[datetime, str]], options: LogOptions) -> bytes:
-    if options.since is not None:
-        since = options.since
-        lines = [(moment, text) for moment, text in lines if moment >= since]
-    if options.tail is not None:
-        lines = lines[max(0, len(lines) - options.tail) :]
-    selected = (
-        f"{format_time(moment)} {text}\n" if options.timestamps else f"{text}\n"
-        for moment, text in lines
-    )
-    return "".join(selected).encode()[: options.limit]
+        self._changes.changed(change)

@@ -5,11 +5,17 @@ from __future__ import annotations
 from fairlead.auth.authentication.user import MASTERS, User, with_authenticated_group
 from fairlead.auth.authorization.node import NODE_PREFIX, NODES_GROUP
 from fairlead.base.dialect import Dialect
-from fairlead.controllers.simulation.behaviour import NODE_STATE, READY, BehaviourError, node_state
+from fairlead.controllers.simulation.node_behaviour import (
+    HEALTHY,
+    NOT_READY,
+    OF_NODES,
+    READY,
+    NodeBehaviour,
+    node_behaviour,
+)
 from fairlead.operations.api import Api
 from fairlead.operations.client import Client
-
-GONE = "gone"
+from fairlead.storage.version import Version
 
 
 class SimulatedNodes:
@@ -24,6 +30,7 @@ class SimulatedNodes:
             name: Client(api, node_user(name, privileged=privileged), manager)
             for name in self.numbers
         }
+        self._parsed: dict[str, tuple[Version, NodeBehaviour]] = {}
 
     def __contains__(self, name: object) -> bool:
         return name in self.numbers
@@ -35,22 +42,38 @@ class SimulatedNodes:
         """An API client with the user of a node's agent."""
         return self._clients[name]
 
-    def state(self, name: str) -> str:
-        """The state that a node simulates, or GONE if it is not registered."""
+    def version(self, name: str) -> Version | None:
+        """The current version of a node."""
+        return self._nodes.get(name)
+
+    def behaviour(self, name: str) -> NodeBehaviour | None:
+        """What a node simulates; None if it is not registered."""
         version = self._nodes.get(name)
         if version is None:
-            return GONE
-        if not version.mentions(NODE_STATE):
-            return READY
-        try:
-            return node_state(version.object()["metadata"].get("annotations"))
-        except BehaviourError:  # `NodeKeeper` reports it
-            return READY
+            return None
+        if not has_behaviour(version):
+            return HEALTHY
+        known = self._parsed.get(name)
+        if known is None or known[0] is not version:
+            annotations = version.object()["metadata"].get("annotations")
+            known = self._parsed[name] = version, node_behaviour(annotations)
+        return known[1]
+
+    def answers(self, name: str) -> bool:
+        """Whether a node is registered and not silent."""
+        behaviour = self.behaviour(name)
+        return behaviour is not None and behaviour.state in (READY, NOT_READY)
+
+
+def has_behaviour(version: Version) -> bool:
+    """Whether a node may have annotations of the simulation."""
+    return any(version.mentions(key) for key in OF_NODES)
 
 
 # Names and users shared by the parts of the simulation.
 
 PODS, NODES, LEASES = "core/v1/pods", "core/v1/nodes", "coordination/v1/leases"
+CSI_NODES = "storage/v1/csinodes"
 SCHEDULER = "default-scheduler"
 
 

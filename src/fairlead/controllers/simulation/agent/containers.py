@@ -6,25 +6,39 @@ All state is in the stored status, so a restarted server continues where it stop
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-from fairlead.base.caches import memoized
 from fairlead.codec.types.times import parse_time
 from fairlead.controllers.events import NORMAL, WARNING
-from fairlead.controllers.simulation.behaviour import ContainerBehaviour, Obstacle
+from fairlead.controllers.simulation.agent.images import (
+    full_name,
+    image_id,
+    pause_before,
+    pull_attempt,
+)
+from fairlead.controllers.simulation.behaviour import ContainerBehaviour, HookRun, Obstacle
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods.restarts import RESTART_ALL, matching_rule
 
 _SHORT_LIFE = 1.0  # seconds that a container runs if it is to exit by itself
 _RETRY = 2.0  # seconds until a container is tried again for which something was missing
+_LOOK = 0.2  # seconds after which a command is looked at again, at least
 _LONG_RUN = 600.0  # a run of this many seconds resets the back-off
 # Exit codes after SIGKILL and SIGTERM.
 KILLED, STOPPED = 137, 143
 ALWAYS, ON_FAILURE, NEVER = "Always", "OnFailure", "Never"
 CREATING, INITIALIZING, CRASHING = "ContainerCreating", "PodInitializing", "CrashLoopBackOff"
 _PULL_ERROR, _PULL_PAUSE = "ErrImagePull", "ImagePullBackOff"
+
+# The containers of a pod, in its spec and in its status.
+FAMILIES = (
+    ("initContainers", "initContainerStatuses"),
+    ("containers", "containerStatuses"),
+    ("ephemeralContainers", "ephemeralContainerStatuses"),
+)
 
 
 class PodEvent(NamedTuple):
@@ -106,10 +120,25 @@ def waiting(role: Role, reason: str, old: Object | None) -> Object:
     }
 
 
+def counts_generations(pod: Object) -> bool:
+    """Whether a pod is of a release that counts generations of pods: 1.36."""
+    return "generation" in pod["metadata"]
+
+
 def state_of(status: Object) -> Object:
     """The state of a container; another client may have written a status without one."""
     state: Object = status.get("state") or {}
     return state
+
+
+def status_of(pod: Object, container: str) -> Object:
+    """The status of a container, empty if there is none."""
+    for _, family in FAMILIES:
+        for each in pod["status"].get(family) or ():
+            if each["name"] == container:
+                found: Object = each
+                return found
+    return {}
 
 
 def _time(text: str | None, now: Moment) -> float:
@@ -149,14 +178,14 @@ def _begin(role: Role, old: Object | None, started: float, now: Moment) -> Step:
         return _fail_to_pull(role, old, due, now)
     if role.behaviour.obstacle is not None:
         return _held_up(role, old, role.behaviour.obstacle, now)
-    return _start(role, old, now)
+    return _start(role, old, now, old.get("restartCount", 0) if old is not None else 0)
 
 
 def _held_up(role: Role, old: Object | None, obstacle: Obstacle, now: Moment) -> Step:
     """What a container needs is missing; it is tried again soon."""
     state: Object = {"waiting": {"reason": obstacle.reason}}
     if obstacle.reason != CREATING:
-        state["waiting"]["message"] = obstacle.text
+        state["waiting"]["message"] = obstacle.text.removeprefix("Error: ")
     before = waiting(role, CREATING, old)
     path = role.path if obstacle.reason != CREATING else ""
     event = PodEvent(WARNING, obstacle.event, obstacle.text, path)
@@ -209,9 +238,28 @@ def _start(role: Role, old: Object | None, now: Moment, restarts: int = 0) -> St
         "image": full_name(image),
         "imageID": image_id(image),
         "containerID": _container_id(role, restarts),
-        "started": True,
+        "started": role.behaviour.health.is_started,
     }
+    if role.behaviour.post_start is not None:
+        return _after_hook(role, old, status, role.behaviour.post_start(status), now)
     return Step(status, _start_events(role, image))
+
+
+def _after_hook(role: Role, old: Object | None, status: Object, hook: HookRun, now: Moment) -> Step:
+    """A container does not count as running before its postStart hook has ended."""
+    end = hook.kill.end if hook.kill is not None else hook.end
+    if now.time < end:
+        return Step(waiting(role, CREATING, old), due=end if end < inf else None)
+    events = _start_events(role, role.container["image"])
+    status["state"] = {"running": {"startedAt": hook.began_text}}
+    if hook.kill is None:
+        return Step(status, events)
+    events += [
+        PodEvent(WARNING, "FailedPostStartHook", "PostStartHook failed", role.path),
+        PodEvent(NORMAL, "Killing", "FailedPostStartHook", role.path),
+    ]
+    stopped = ended(status, hook.kill.code, now)
+    return Step(stopped, events, None if role.is_over(stopped) else now.time)
 
 
 def _start_events(role: Role, image: str) -> list[PodEvent]:
@@ -223,10 +271,13 @@ def _start_events(role: Role, image: str) -> list[PodEvent]:
     else:
         present = f'Container image "{image}" already present on machine'
         pulled = [PodEvent(NORMAL, "Pulled", present, role.path)]
+    created, started = f"Created container {role.name}", f"Started container {role.name}"
+    if counts_generations(role.pod):
+        created, started = "Container created", "Container started"
     return [
         *pulled,
-        PodEvent(NORMAL, "Created", f"Created container {role.name}", role.path),
-        PodEvent(NORMAL, "Started", f"Started container {role.name}", role.path),
+        PodEvent(NORMAL, "Created", created, role.path),
+        PodEvent(NORMAL, "Started", started, role.path),
     ]
 
 
@@ -238,18 +289,28 @@ def _container_id(role: Role, restarts: int) -> str:
 def _run(role: Role, step: Step, now: Moment) -> None:
     """Update a running container: ready, or exited."""
     status, behaviour = step.status, role.behaviour
+    health = behaviour.health
     began = _time(status["state"]["running"].get("startedAt"), now)
-    if role.lifetime is not None:
-        if now.time >= began + role.lifetime:
-            step.status = ended(status, behaviour.exit_code or 0, now)
+    if health.kill is not None:
+        if now.time >= health.kill.end:
+            step.status = ended(status, health.kill.code, now)
             step.due = None if role.is_over(step.status) else now.time
             return
-        step.due = began + role.lifetime
+        step.due = health.kill.end
+    if role.lifetime is not None:
+        if now.time >= began + role.lifetime:
+            step.status = ended(status, behaviour.exit_code or 0, now, behaviour.message)
+            step.due = None if role.is_over(step.status) else now.time
+            return
+        step.due = min(began + role.lifetime, step.due or inf)
+    if behaviour.looks_at is not None:
+        step.due = min(max(behaviour.looks_at, now.time + _LOOK), step.due or inf)
     ready_at = began + behaviour.ready_after
-    ready = not behaviour.never_ready and now.time >= ready_at
-    if status.get("ready") != ready:
-        step.status = {**status, "ready": ready}
-    if ready:
+    is_due = not behaviour.never_ready and now.time >= ready_at
+    ready = is_due and health.is_ready
+    if (status.get("ready"), status.get("started")) != (ready, health.is_started):
+        step.status = {**status, "ready": ready, "started": health.is_started}
+    if is_due:
         return
     if behaviour.never_ready:
         if step.events and role.container.get("readinessProbe"):
@@ -259,7 +320,7 @@ def _run(role: Role, step: Step, now: Moment) -> None:
         step.due = ready_at
 
 
-def ended(status: Object, code: int, now: Moment) -> Object:
+def ended(status: Object, code: int, now: Moment, message: str = "") -> Object:
     """The status of a running container that exits now."""
     end = {
         "exitCode": code,
@@ -268,14 +329,32 @@ def ended(status: Object, code: int, now: Moment) -> Object:
         "finishedAt": now.text,
         "containerID": status.get("containerID", ""),
     }
+    if message:
+        end["message"] = message
     return {**status, "state": {"terminated": end}, "ready": False, "started": False}
 
 
-def _pause_after(status: Object, end: Object, now: Moment) -> float:
+def end_running(status: Object, code_of: Callable[[str], int | None], now: Moment) -> None:
+    """End the running containers of a pod that have a code; modifies its `status`."""
+    for _, list_name in FAMILIES:
+        if status.get(list_name):
+            status[list_name] = [_ended_with(code_of, each, now) for each in status[list_name]]
+
+
+def _ended_with(code_of: Callable[[str], int | None], status: Object, now: Moment) -> Object:
+    code = code_of(status["name"]) if "running" in state_of(status) else None
+    return status if code is None else ended(status, code, now)
+
+
+def ran_long(end: Object, now: Moment) -> bool:
+    """Whether a container that exited has run so long that its back-off begins anew."""
+    return _time(end.get("finishedAt"), now) - _time(end.get("startedAt"), now) >= _LONG_RUN
+
+
+def _pause_after(role: Role, status: Object, end: Object, now: Moment) -> float:
     """The back-off between an exit and the restart."""
-    count = status.get("restartCount", 0)
-    ran = _time(end.get("finishedAt"), now) - _time(end.get("startedAt"), now)
-    return pause_before(count - 1) if count and ran < _LONG_RUN else 0.0
+    count = status.get("restartCount", 0) - role.behaviour.forgiven
+    return pause_before(count - 1) if count > 0 and not ran_long(end, now) else 0.0
 
 
 def _again(role: Role, old: Object, now: Moment) -> Step:
@@ -284,21 +363,22 @@ def _again(role: Role, old: Object, now: Moment) -> Step:
     end = (old["state"] if crashed else old["lastState"])["terminated"]
     count = old.get("restartCount", 0)
     finished = _time(end.get("finishedAt"), now)
-    pause = _pause_after(old, end, now)
+    pause = _pause_after(role, old, end, now)
     due = finished + pause
     if now.time >= due:
         return _start(role, old, now, count + 1)
     if not crashed:
         return Step(old, due=due)
     text = "Back-off restarting failed container"
+    if counts_generations(role.pod):
+        text += f" {role.name} in pod {_full_name(role.pod)}"
     event = PodEvent(WARNING, "BackOff", text, role.path)
     return Step(_crashing(role, old, end, pause), [event], due)
 
 
 def _crashing(role: Role, old: Object, end: Object, pause: float) -> Object:
     """The status of a container that waits for its restart."""
-    metadata = role.pod["metadata"]
-    pod_name = f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"
+    pod_name = _full_name(role.pod)
     message = f"back-off {_text(pause)} restarting failed container={role.name} pod={pod_name}"
     return {
         **old,
@@ -307,6 +387,11 @@ def _crashing(role: Role, old: Object, end: Object, pause: float) -> Object:
         "ready": False,
         "started": False,
     }
+
+
+def _full_name(pod: Object) -> str:
+    metadata = pod["metadata"]
+    return f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"
 
 
 def restarts_all(container: Object, status: Object) -> bool:
@@ -325,56 +410,9 @@ def restarting(role: Role, status: Object, now: Moment) -> Object:
     end = state_of(status).get("terminated")
     if end is None:
         return status
-    return _crashing(role, status, end, _pause_after(status, end, now))
+    return _crashing(role, status, end, _pause_after(role, status, end, now))
 
 
 def _text(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}m{rest}s" if minutes else f"{rest}s"
-
-
-# Images, which are never pulled: full names and simulated pull failures.
-
-_FIRST_PAUSE, _MAX_PAUSE = 10.0, 300.0
-_TRYING = 2.0  # seconds for which a failed pull is shown as ErrImagePull
-
-
-def pause_before(attempt: int) -> float:
-    """Seconds between an attempt (counted from 0) and the next."""
-    return min(_FIRST_PAUSE * float(1 << min(attempt, 10)), _MAX_PAUSE)
-
-
-def pull_attempt(elapsed: float) -> tuple[bool, float]:
-    """Whether the pull back-off, `elapsed` seconds after the first attempt, is in its error phase
-    (True) or pause, and the seconds until that changes."""
-    attempt, began = 0, 0.0
-    while elapsed >= began + pause_before(attempt):
-        began += pause_before(attempt)
-        attempt += 1
-        if pause_before(attempt) == _MAX_PAUSE:  # constant from here on: skip whole periods
-            began += (elapsed - began) // _MAX_PAUSE * _MAX_PAUSE
-            break
-    if elapsed < began + _TRYING:
-        return True, began + _TRYING - elapsed
-    return False, began + pause_before(attempt) - elapsed
-
-
-@memoized(1024)
-def full_name(image: str) -> str:
-    """An image with registry and tag: `nginx` is `docker.io/library/nginx:latest`."""
-    first, slash, _ = image.partition("/")
-    if not slash:
-        image = f"docker.io/library/{image}"
-    elif not any(sign in first for sign in ".:") and first != "localhost":
-        image = f"docker.io/{image}"
-    return image if "@" in image or ":" in image.rpartition("/")[2] else f"{image}:latest"
-
-
-@memoized(1024)
-def image_id(image: str) -> str:
-    """A stable image ID; derived from the name, since there is no content."""
-    name = full_name(image)
-    if "@" in name:
-        return name
-    repository = name.rpartition(":")[0]
-    return f"{repository}@sha256:{hashlib.sha256(name.encode()).hexdigest()}"

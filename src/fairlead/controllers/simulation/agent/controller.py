@@ -2,44 +2,63 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
 from fairlead.base import clock
 from fairlead.base.caches import BoundedCache
-from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError, not_found
 from fairlead.codec.types.times import now
-from fairlead.controllers.events import NORMAL, WARNING, EventWriter, Recorder
-from fairlead.controllers.framework import Keys
+from fairlead.controllers.events import WARNING, EventWriter, Recorder
+from fairlead.controllers.framework import Follow, Keys, Unfollow
 from fairlead.controllers.simulation.addresses import AddressPool, node_address, pod_network
-from fairlead.controllers.simulation.agent.commands import CommandBehaviour
-from fairlead.controllers.simulation.agent.containers import Moment, PodEvent, state_of
+from fairlead.controllers.simulation.agent.commands import CommandBehaviour, LiveContainers
+from fairlead.controllers.simulation.agent.containers import Moment, PodEvent
+from fairlead.controllers.simulation.agent.handlers import Handlers
+from fairlead.controllers.simulation.agent.lifecycle import Lifecycle
+from fairlead.controllers.simulation.agent.node_admission import (
+    NodeAdmission,
+    Rejection,
+    refused_setting,
+    rejected,
+)
 from fairlead.controllers.simulation.agent.pods import (
     HostNetwork,
     PodProgress,
     advance_pod,
-    reject_for_ports,
-    status_at_end,
 )
-from fairlead.controllers.simulation.behaviour import (
-    NODE_STATE,
+from fairlead.controllers.simulation.agent.pressure import refusal_under_pressure
+from fairlead.controllers.simulation.agent.probes import Probes
+from fairlead.controllers.simulation.agent.reboots import advance_after_boot
+from fairlead.controllers.simulation.agent.termination import (
+    Terminations,
+    status_at_end,
+    with_ended,
+)
+from fairlead.controllers.simulation.behaviour import PodBehaviour, pod_behaviour
+from fairlead.controllers.simulation.behaviours import BEHAVIOURS, Behaviours, concerned_pods
+from fairlead.controllers.simulation.definitions import BEHAVIOURS as DEFINITION
+from fairlead.controllers.simulation.definitions import is_installed
+from fairlead.controllers.simulation.node_behaviour import (
     NOT_READY,
     READY,
-    PodBehaviour,
-    pod_behaviour,
+    NodeBehaviour,
+    node_behaviour,
 )
-from fairlead.controllers.simulation.scheduler.facts import host_ports
-from fairlead.controllers.simulation.simulated_nodes import NODES, PODS, SimulatedNodes
+from fairlead.controllers.simulation.simulated_nodes import (
+    NODES,
+    PODS,
+    SimulatedNodes,
+    has_behaviour,
+)
 from fairlead.operations.api import Api, Object
 from fairlead.operations.options import DeleteOptions
 from fairlead.resources.core.pods import FINISHED
+from fairlead.resources.custom.definition import DEFINITIONS
 from fairlead.resources.metadata import MAX_GRACE, deletion_end
 from fairlead.storage.version import Change, Version
 
 _MAX_CACHED = 4_096
-_STOPPING = "stopping"
 _NEXT_ATTEMPT = 10.0  # seconds until a retry for a pod that got no address
 _NO_ADDRESS = PodEvent(
     WARNING,
@@ -55,8 +74,22 @@ class PodAgents:
     name = "simulated-node-agents"
     workers = 32
 
-    def __init__(self, api: Api, simulated_nodes: SimulatedNodes, events: EventWriter) -> None:
+    def __init__(
+        self,
+        api: Api,
+        simulated_nodes: SimulatedNodes,
+        events: EventWriter,
+        behaviours: Behaviours,
+        placed: set[str],
+        handlers: Handlers,
+        live: LiveContainers,
+    ) -> None:
+        """`placed` are the keys of pods that the simulated scheduler binds."""
         self._simulated_nodes = simulated_nodes
+        self._live = live
+        self._behaviours = behaviours
+        self._follow: Follow
+        self._unfollow: Unfollow = lambda: None
         self._ends_in_final_phase = api.gates["DeletedPodsReachFinalPhase"]
         self._reports_network = api.gates["PodReadyToStartContainersCondition"]
         self._pods = api.resources.named(PODS)
@@ -67,7 +100,14 @@ class PodAgents:
             name: AddressPool(pod_network(number))
             for name, number in simulated_nodes.numbers.items()
         }
-        self._commands = CommandBehaviour(api)
+        nodes = api.collection(api.resources.named(NODES))
+        self._admission = NodeAdmission(
+            nodes, self._collection, lambda node: self._on[node], placed, api.dialect
+        )
+        self._commands = CommandBehaviour(api, behaviours.script_of, live)
+        self.probes = Probes(handlers, self._record)
+        self._terminations = Terminations(handlers, live.main_process, self._record)
+        self._lifecycle = Lifecycle(handlers, self.probes, self._terminations)
         agent = api.dialect.node_agent
         self._recorders = {
             name: Recorder(events, simulated_nodes.client(name), agent, name)
@@ -76,8 +116,33 @@ class PodAgents:
         # Deduplicates events by uid; losing an entry only repeats an event.
         self._recorded: BoundedCache[str, object] = BoundedCache(_MAX_CACHED)
 
+    def grow_by(self, follow: Follow) -> None:
+        self._follow = follow
+
+    def add_by(self, add: Callable[[str], None]) -> None:
+        self.probes.changed = add
+        self._live.tell_by(add)
+
+    def keys_on(self, node: str) -> Iterable[str]:
+        """The pods of a node."""
+        return self._on.get(node, ())
+
     def follows(self) -> Mapping[str, Keys]:
-        return {PODS: self._pod, NODES: self._node}
+        return {PODS: self._pod, NODES: self._node, DEFINITIONS: self._definition}
+
+    def _definition(self, change: Change) -> Iterable[str]:
+        """Follow the Behaviours while they are served."""
+        if change.name == DEFINITION:
+            self._unfollow()
+            self._unfollow = lambda: None
+            if is_installed(change.after):
+                self._unfollow = self._follow(BEHAVIOURS, self._behaviour_changed, replay=False)
+        return ()
+
+    def _behaviour_changed(self, change: Change) -> Iterable[str | None]:
+        namespace = change.key.partition("/")[0]
+        pods = self._collection.current(namespace)
+        return concerned_pods(change, (pod for pod in pods if pod.key in self._node_of))
 
     def _pod(self, change: Change) -> Iterable[str]:
         key, version = change.key, change.after
@@ -87,11 +152,14 @@ class PodAgents:
             del self._node_of[key]
             self._on[bound_node].discard(key)
             self._pools[bound_node].give_back(key)
+            self._admission.gone(key, bound_node)
+            self.probes.forget(key)
         if version is None or node not in self._simulated_nodes:
             return ()
         self._node_of[key] = node
         self._on[node].add(key)
         self._account(version, node)
+        self._admission.changed(version, node)
         return (key,)
 
     def _account(self, version: Version, node: str) -> None:
@@ -103,44 +171,51 @@ class PodAgents:
             self._pools[node].hold(version.key, address)
 
     def _node(self, change: Change) -> Iterable[str]:
-        """All pods of a node whose simulated state may have changed."""
+        """All pods of a node whose simulated behaviour changed."""
         if change.name not in self._simulated_nodes:
             return ()
-        versions = (change.before, change.after)
-        has_state = any(
-            version is not None and version.mentions(NODE_STATE) for version in versions
-        )
-        if change.added or change.deleted or has_state:
+        before, after = change.before, change.after
+        if before is None or after is None or change.added or change.deleted:
             return tuple(self._on[change.name])
-        return ()
+        if not has_behaviour(before) and not has_behaviour(after):
+            return ()
+        old, new = (version.object()["metadata"].get("annotations") for version in (before, after))
+        return () if node_behaviour(old) == node_behaviour(new) else tuple(self._on[change.name])
 
     async def sync(self, key: str) -> float | None:
         version = self._collection.get(key)
         node = self._node_of.get(key)
         if version is None or node is None:
             return None
-        state = self._simulated_nodes.state(node)
-        if state not in (READY, NOT_READY):
+        on_node = self._simulated_nodes.behaviour(node)
+        if on_node is None or on_node.state not in (READY, NOT_READY):
+            self.probes.forget(key)
             return None
         pod = version.object()
         behaviour = self._behaviour(pod, node)
         if pod["metadata"].get("deletionTimestamp"):
+            self.probes.forget(key)
             return await self._stop(pod, behaviour, node)
-        if pod["status"].get("phase") in FINISHED or state == NOT_READY:
+        if pod["status"].get("phase") in FINISHED or on_node.state == NOT_READY:
+            self.probes.forget(key)
             return None
-        return await self._advance(pod, behaviour, node)
+        behaviour = self._lifecycle.complete(key, pod, behaviour)
+        return await self._advance(pod, behaviour, node, on_node)
 
     def _behaviour(self, pod: Object, node: str) -> PodBehaviour:
         behaviour = pod_behaviour(pod["metadata"].get("annotations"))
         uid = pod["metadata"]["uid"]
         behaviour = self._commands.complete(pod, behaviour)
-        if behaviour.problems and self._recorded.get(uid) != behaviour.problems:
-            self._recorded.keep(uid, behaviour.problems, len(uid))
-            for problem in behaviour.problems:
+        problems = (*behaviour.problems, *self._behaviours.problems(pod))
+        if problems and self._recorded.get(uid) != problems:
+            self._recorded.keep(uid, problems, len(uid))
+            for problem in problems:
                 self._record_events(node, pod, [PodEvent(WARNING, "InvalidSimulation", problem)])
         return behaviour
 
-    async def _advance(self, pod: Object, behaviour: PodBehaviour, node: str) -> float | None:
+    async def _advance(
+        self, pod: Object, behaviour: PodBehaviour, node: str, on_node: NodeBehaviour
+    ) -> float | None:
         metadata = pod["metadata"]
         key, pool = f"{metadata['namespace']}/{metadata['name']}", self._pools[node]
         host = HostNetwork(
@@ -152,13 +227,16 @@ class PodAgents:
         def step(current: Object) -> PodProgress:
             if _is_ending(current):
                 return PodProgress(current["status"])
-            if lacks_ports:
-                return reject_for_ports(current, _moment())
-            return advance_pod(current, behaviour, host, _moment())
+            if rejection is not None:
+                return rejected(current, rejection, _moment())
+            if on_node.booted is None:
+                return advance_pod(current, behaviour, host, _moment())
+            return advance_after_boot(current, behaviour, host, on_node.booted, _moment())
 
-        lacks_ports = "startTime" not in pod["status"] and self._are_ports_taken(key, pod, node)
+        arrives = "startTime" not in pod["status"]
+        rejection = self._rejection(key, pod, node, on_node) if arrives else None
         shared = pod["spec"].get("hostNetwork") or pod["status"].get("podIP")
-        if not shared and not pool.has_room_for(key):
+        if rejection is None and not shared and not pool.has_room_for(key):
             self._record_events(node, pod, [_NO_ADDRESS])
             return _NEXT_ATTEMPT
         progress = step(pod)
@@ -167,24 +245,13 @@ class PodAgents:
         self._record_events(node, pod, progress.events)
         return None if progress.due is None else max(0.0, progress.due - clock.time())
 
-    def _are_ports_taken(self, key: str, pod: Object, node: str) -> bool:
-        """Whether a pod that has started on the node has a host port that this one wants."""
-        wanted = tuple(host_ports(pod["spec"]))
-        if not wanted:
-            return False
-        for other in self._on[node]:
-            version = self._collection.get(other) if other != key else None
-            if version is None or not version.mentions("hostPort"):
-                continue
-            value = version.object()
-            status = value["status"]
-            if "startTime" not in status or status.get("phase") in FINISHED:
-                continue
-            if any(
-                port.clashes_with(held) for port in wanted for held in host_ports(value["spec"])
-            ):
-                return True
-        return False
+    def _rejection(
+        self, key: str, pod: Object, node: str, on_node: NodeBehaviour
+    ) -> Rejection | None:
+        """Why a node does not take a pod that arrives."""
+        pressed = refusal_under_pressure(pod, on_node, self._pods.dialect)
+        judged = pressed or self._admission.judge(key, pod, node)
+        return judged or refused_setting(pod)
 
     async def _write(
         self, pod: Object, progress: PodProgress, step: Callable[[Object], PodProgress]
@@ -213,17 +280,18 @@ class PodAgents:
         return progress
 
     async def _stop(self, pod: Object, behaviour: PodBehaviour, node: str) -> float | None:
-        """Stop a pod that is being deleted, when its containers have stopped or the grace period
-        ends."""
+        """Stop a pod that is being deleted. It goes when its containers have ended, at the latest
+        when its grace period does."""
         metadata = pod["metadata"]
-        if self._recorded.get(metadata["uid"]) != _STOPPING:
-            self._recorded.keep(metadata["uid"], _STOPPING, len(metadata["uid"]))
-            self._record_events(node, pod, _stop_events(pod))
-        stopped, killed = stop_moments(pod, behaviour, self._pods.dialect)
-        left = min(stopped, killed) - clock.time()
-        if left > 0:
-            return left
-        await self._write_end(pod, is_killed=killed < stopped)
+        killed = deletion_end(metadata, self._pods.dialect)
+        begin = killed - min(metadata.get("deletionGracePeriodSeconds") or 0, MAX_GRACE)
+        kills = self._terminations.of_pod(pod, behaviour, begin, killed)
+        moment = clock.time()
+        left = [kill.end - moment for kill in kills.values() if kill.end > moment]
+        codes = {name: kill.code for name, kill in kills.items() if kill.end <= moment}
+        await self._write_end(pod, codes, is_last=not left)
+        if left:
+            return min(left)
         if metadata.get("finalizers") and not metadata.get("deletionGracePeriodSeconds"):
             return None
         options = DeleteOptions(grace_period=0, uid=metadata["uid"])
@@ -235,12 +303,18 @@ class PodAgents:
                 raise
         return None
 
-    async def _write_end(self, pod: Object, *, is_killed: bool) -> None:
+    async def _write_end(self, pod: Object, codes: Mapping[str, int], *, is_last: bool) -> None:
+        """Write how containers have ended."""
+        if not codes and not is_last:
+            return
+
         def step(current: Object) -> PodProgress:
+            if not is_last:
+                return PodProgress(with_ended(current, codes, self._reports_network, _moment()))
             status = status_at_end(
                 current,
                 _moment(),
-                is_killed=is_killed,
+                codes,
                 is_final=self._ends_in_final_phase,
                 reports_network=self._reports_network,
             )
@@ -249,6 +323,9 @@ class PodAgents:
         progress = step(pod)
         if progress.status != pod["status"]:
             await self._write(pod, progress, step)
+
+    def _record(self, pod: Object, event: PodEvent) -> None:
+        self._record_events(pod["spec"]["nodeName"], pod, [event])
 
     def _record_events(self, node: str, pod: Object, messages: Iterable[PodEvent]) -> None:
         for message in messages:
@@ -263,55 +340,3 @@ def _moment() -> Moment:
 
 def _is_ending(pod: Object) -> bool:
     return bool(pod["metadata"].get("deletionTimestamp") or pod["status"].get("phase") in FINISHED)
-
-
-def _stop_events(pod: Object) -> list[PodEvent]:
-    return [
-        PodEvent(
-            NORMAL,
-            "Killing",
-            f"Stopping container {container['name']}",
-            f"spec.containers{{{container['name']}}}",
-        )
-        for container in running(pod)
-    ]
-
-
-# How long a pod takes to stop when it is deleted.
-
-_SLEEP = re.compile(r"(?:\A|[\s;&/])sleep\s+(\d{1,7}(?:\.\d{1,3})?)([smh]?)(?=\Z|[\s;&])")
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def hook_time(container: Object) -> float:
-    """The duration of a preStop hook: the seconds that it sleeps, or the sum of its `sleep`
-    commands; other commands take no time."""
-    hook = (container.get("lifecycle") or {}).get("preStop") or {}
-    if hook.get("sleep") is not None:
-        return float(hook["sleep"]["seconds"])
-    hook = hook.get("exec") or {}
-    command = " ".join(hook.get("command") or ())
-    return sum(float(number) * _UNITS[unit] for number, unit in _SLEEP.findall(command))
-
-
-def running(pod: Object) -> Iterable[Object]:
-    """The running regular containers of a pod."""
-    statuses = pod["status"].get("containerStatuses") or ()
-    names = {
-        container_status["name"]
-        for container_status in statuses
-        if "running" in state_of(container_status)
-    }
-    return [container for container in pod["spec"]["containers"] if container["name"] in names]
-
-
-def stop_moments(pod: Object, behaviour: PodBehaviour, dialect: Dialect) -> tuple[float, float]:
-    """When a pod that is being deleted stops by itself, and when it is killed."""
-    metadata = pod["metadata"]
-    killed = deletion_end(metadata, dialect)
-    grace = min(metadata.get("deletionGracePeriodSeconds") or 0, MAX_GRACE)
-    times = (
-        hook_time(container) + behaviour.of(container["name"]).stop_after
-        for container in running(pod)
-    )
-    return killed - grace + max(times, default=0.0), killed

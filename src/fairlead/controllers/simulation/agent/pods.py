@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from fairlead.codec.types.times import parse_time
-from fairlead.controllers.events import WARNING
 from fairlead.controllers.simulation.agent.containers import (
     ALWAYS,
     CREATING,
@@ -14,30 +13,34 @@ from fairlead.controllers.simulation.agent.containers import (
     KILLED,
     NEVER,
     ON_FAILURE,
-    STOPPED,
     Moment,
     PodEvent,
     Role,
     Step,
     advance,
-    ended,
+    counts_generations,
+    end_running,
     lifetime_of,
     restarting,
     restarts_all,
     state_of,
     waiting,
 )
+from fairlead.controllers.simulation.agent.containers import (
+    FAMILIES as FAMILIES,
+)
+from fairlead.controllers.simulation.agent.pod_conditions import (
+    observed_generation,
+    pod_conditions,
+)
 from fairlead.controllers.simulation.behaviour import PodBehaviour
+from fairlead.controllers.simulation.runtime.commands import is_server
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import FINISHED
-from fairlead.resources.core.pods.container_lists import all_containers
 from fairlead.resources.core.pods.restarts import all_may_restart
 from fairlead.resources.core.pods.totals import is_sidecar
 
 _LATE = "Pod was active on the node longer than the specified deadline"
-_PORTS_TAKEN = (
-    "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
-)
 
 
 @dataclass(slots=True)
@@ -68,14 +71,6 @@ class HostNetwork:
     is_reported: bool = False
 
 
-# The containers of a pod, in its spec and in its status.
-FAMILIES = (
-    ("initContainers", "initContainerStatuses"),
-    ("containers", "containerStatuses"),
-    ("ephemeralContainers", "ephemeralContainerStatuses"),
-)
-
-
 def roles_of(pod: Object, family: str, behaviour: PodBehaviour) -> list[Role]:
     """The containers of a spec field (`containers`, ...) with their behaviour."""
     policy = pod["spec"].get("restartPolicy", ALWAYS)
@@ -88,11 +83,11 @@ def roles_of(pod: Object, family: str, behaviour: PodBehaviour) -> list[Role]:
     roles = []
     for container in pod["spec"].get(family) or ():
         own = behaviour.of(container["name"])
-        lasting = ALWAYS if family == "ephemeralContainers" else policy
+        lasts = family == "ephemeralContainers" or is_server(container)
         if first and is_sidecar(container):
             lifetime = lifetime_of(own, ALWAYS, first=False)
         else:
-            lifetime = lifetime_of(own, lasting, first=first)
+            lifetime = lifetime_of(own, ALWAYS if lasts else policy, first=first)
         path = f"spec.{family}{{{container['name']}}}"
         own_restarts = container.get("restartPolicy", restarts)
         roles.append(Role(container, pod, path, own, own_restarts, lifetime))
@@ -109,12 +104,12 @@ def advance_pod(
     since = old.get("startTime") or now.text
     started = now.time if since == now.text else parse_time(since).timestamp()
     progress = PodProgress({**old, "startTime": since, "hostIP": host.host})
-    if "generation" in pod["metadata"]:  # a pod of a release that counts generations
+    if counts_generations(pod):
         progress.status["hostIPs"] = [{"ip": host.host}]
-        progress.status["observedGeneration"] = pod["metadata"]["generation"]
+        progress.status |= observed_generation(pod)
     deadline = pod["spec"].get("activeDeadlineSeconds")
     if deadline is not None and now.time >= started + deadline:
-        _cut_off(pod, progress, host, now)
+        cut_off(pod, progress.status, "DeadlineExceeded", _LATE, host.is_reported, now)
         return progress
     if deadline is not None:
         progress.look_at(started + deadline)
@@ -124,9 +119,9 @@ def advance_pod(
     phase = "Failed" if failed else _phase(pod, status, behaviour)
     status["phase"] = phase
     if phase in FINISHED:  # sidecars end after the other containers
-        _end_all(status, 0, now)
+        end_running(status, lambda name: 0, now)
     _give_address(pod, status, host)
-    if "generation" in pod["metadata"]:
+    if counts_generations(pod):
         _report_resources(pod, status)
     status["conditions"] = pod_conditions(pod, status, unfinished, host.is_reported, now.text)
     return progress
@@ -171,7 +166,7 @@ def _prepare(
         status = progress.take(advance(role, before, started, now))
         statuses.append(status)
         if is_sidecar(role.container):
-            if "running" not in state_of(status):
+            if "running" not in state_of(status) or not status.get("started"):
                 unfinished.append(role.name)
             continue
         end = state_of(status).get("terminated")
@@ -272,168 +267,11 @@ def _with_resources(status: Object, resources: Object | None) -> Object:
     return reported
 
 
-def _cut_off(pod: Object, progress: PodProgress, host: HostNetwork, now: Moment) -> None:
-    """Fail a pod that exceeded activeDeadlineSeconds."""
-    status = progress.status
-    _end_all(status, KILLED, now)
-    status.update(phase="Failed", reason="DeadlineExceeded", message=_LATE)
+def cut_off(
+    pod: Object, status: Object, reason: str, message: str, reports_network: bool, now: Moment
+) -> None:
+    """Fail a pod whose containers are killed; modifies `status`."""
+    end_running(status, lambda name: KILLED, now)
+    status.update(phase="Failed", reason=reason, message=message)
     status.setdefault("containerStatuses", [])
-    status["conditions"] = pod_conditions(pod, status, (), host.is_reported, now.text)
-
-
-def reject_for_ports(pod: Object, now: Moment) -> PodProgress:
-    """Fail a pod that came to its node past the scheduler, and wants a port that is taken."""
-    status = {**pod["status"], "startTime": now.text, "phase": "Failed", "reason": "NodePorts"}
-    status["message"] = f"Pod was rejected: {_PORTS_TAKEN}"
-    return PodProgress(status, [PodEvent(WARNING, "NodePorts", _PORTS_TAKEN)])
-
-
-def status_at_end(
-    pod: Object, now: Moment, *, is_killed: bool, is_final: bool, reports_network: bool
-) -> Object:
-    """The last status of a deleted pod. A pod that was to finish by itself has failed; `is_final`:
-    other pods get a final phase too."""
-    status = dict(pod["status"])
-    if status.get("phase") in FINISHED:
-        return status
-    lasting = pod["spec"].get("restartPolicy", ALWAYS) == ALWAYS
-    _end_all(status, KILLED if is_killed else 0 if lasting else STOPPED, now)
-    if not lasting:
-        status["phase"] = "Failed"
-    elif is_final:
-        status["phase"] = _final_phase(status)
     status["conditions"] = pod_conditions(pod, status, (), reports_network, now.text)
-    return status
-
-
-def _final_phase(status: Object) -> str:
-    states = [state_of(item) for item in status.get("containerStatuses") or ()]
-    succeeded = states and all(
-        "terminated" in state and not state["terminated"].get("exitCode") for state in states
-    )
-    return "Succeeded" if succeeded else "Failed"
-
-
-def _end_all(status: Object, code: int, now: Moment) -> None:
-    """Terminate all running containers; modifies `status`."""
-    for _, list_name in FAMILIES:
-        if status.get(list_name):
-            status[list_name] = [
-                ended(container_status, code, now)
-                if "running" in state_of(container_status)
-                else container_status
-                for container_status in status[list_name]
-            ]
-
-
-# Pod conditions maintained by the node's agent.
-
-_Told = tuple[str, str, str]  # status, reason, message
-_YES: _Told = ("True", "", "")
-_COMPLETED = "PodCompleted"
-
-
-def pod_conditions(
-    pod: Object, status: Object, unfinished: Sequence[str], reports_network: bool, moment: str
-) -> list[Object]:
-    """The conditions for a status; foreign ones are kept. `unfinished` are the init containers not
-    completed."""
-    old = {condition["type"]: condition for condition in pod["status"].get("conditions") or ()}
-    containers = _containers_ready(status)
-    was_initialized = (old.get("Initialized") or {}).get("status") == "True"
-    if was_initialized and "generation" in pod["metadata"]:
-        unfinished = ()  # init containers that restart do not count
-    states = {"PodReadyToStartContainers": _has_network(status)} if reports_network else {}
-    states |= {
-        "Initialized": _initialized(status.get("phase", ""), unfinished),
-        "Ready": _ready(pod, old, containers),
-        "ContainersReady": containers,
-    }
-    if all_may_restart(pod["spec"]):
-        states["AllContainersRestarting"] = _restarting(pod["spec"], status)
-    own = [_condition(kind, old.pop(kind, None), states[kind], moment) for kind in states]
-    return [*own, *old.values()]
-
-
-def _condition(kind: str, old: Object | None, state: _Told, moment: str) -> Object:
-    status, reason, message = state
-    since = moment
-    if old is not None and old["status"] == status:
-        if (old.get("reason", ""), old.get("message", "")) == (reason, message):
-            return old
-        since = old.get("lastTransitionTime") or moment
-    new = {"type": kind, "status": status, "lastProbeTime": None, "lastTransitionTime": since}
-    if reason:
-        new["reason"] = reason
-    if message:
-        new["message"] = message
-    return new
-
-
-def _has_network(status: Object) -> _Told:
-    """A pod has a network from the start of its sandbox until it ends."""
-    return (
-        _YES if status.get("podIP") and status.get("phase") not in FINISHED else ("False", "", "")
-    )
-
-
-def _initialized(phase: str, unfinished: Sequence[str]) -> _Told:
-    if unfinished and phase != "Succeeded":
-        listed = " ".join(unfinished)
-        text = f"containers with incomplete status: [{listed}]"
-        return "False", "ContainersNotInitialized", text
-    return ("True", _COMPLETED, "") if phase == "Succeeded" else _YES
-
-
-def _containers_ready(status: Object) -> _Told:
-    if status.get("phase") in FINISHED:
-        reason = _COMPLETED if status["phase"] == "Succeeded" else "PodFailed"
-        return "False", reason, ""
-    unready = _named(
-        container_status
-        for container_status in status.get("containerStatuses") or ()
-        if not container_status.get("ready")
-    )
-    if unready:
-        return "False", "ContainersNotReady", f"containers with unready status: [{unready}]"
-    return _YES
-
-
-def _restarting(spec: Object, status: Object) -> _Told:
-    """Whether a restart rule of a container that exited restarts all containers of the pod."""
-    if status.get("phase") in FINISHED:
-        return _containers_ready(status)
-    containers = {container["name"]: container for container in all_containers(spec)}
-    families = (status.get(name) for _, name in FAMILIES[:2])
-    statuses = [each for family in families for each in family or ()]
-    if any(
-        restarts_all(containers[each["name"]], each)
-        for each in statuses
-        if each["name"] in containers
-    ):
-        return "True", "RestartAllContainersStarted", "container exited with restart policy rule"
-    return "False", "", ""
-
-
-def _named(statuses: Iterable[Object]) -> str:
-    return " ".join(container_status["name"] for container_status in statuses)
-
-
-def _ready(pod: Object, old: dict[str, Object], containers: _Told) -> _Told:
-    """Ready: all containers are ready and all readiness gates are True."""
-    if containers is not _YES:
-        return containers
-    missing = []
-    for gate in pod["spec"].get("readinessGates") or ():
-        kind = gate["conditionType"]
-        condition = old.get(kind)
-        if condition is None:
-            missing.append(
-                f'corresponding condition of pod readiness gate "{kind}" does not exist.'
-            )
-        elif condition["status"] != "True":
-            status = condition["status"]
-            missing.append(f'the status of pod readiness gate "{kind}" is not "True", but {status}')
-    if missing:
-        return "False", "ReadinessGatesNotReady", ", ".join(missing)
-    return _YES

@@ -4,6 +4,7 @@
 - `files`: the files of a container, with its volumes
 - `shell`, and the `shell_...` modules and `expansion` that it is made of: `sh -c`
 - `programs`, `file_programs`, `line_programs`, `archives`: the programs that every container has
+- `scripted`: the programs of a script
 - `sources`: the objects that environment and mounted files come from
 - `commands`: what the command of a container prints, and when it ends
 - `instances`, `terminal`: commands that clients run in containers

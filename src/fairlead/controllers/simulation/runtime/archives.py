@@ -1,24 +1,38 @@
-"""`tar`, as `kubectl cp` uses it: to and from the standard streams."""
+"""`tar`, as `kubectl cp` uses it, and `gzip`: to and from the standard streams."""
 
 from __future__ import annotations
 
 import io
 import posixpath
 import tarfile
+import zlib
 
 from fairlead.controllers.simulation.runtime.files import MAX_BYTES, MAX_FILES, FileError
 from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
     Process,
     Program,
+    Step,
     Write,
     error,
+    operands,
     read_all,
 )
 
 _MAX_ARCHIVE = MAX_BYTES + MAX_FILES * 1024
 _CHUNK = 32 * 1024
 _FAILED = 2
+_MAX_PACKED = 256 * 1024  # of gzip, on either side
+_WITH_HEADER = 31  # for zlib: the format of gzip
+_GZIP = b"\x1f\x8b"
+_MAX_HEADER, _MAX_FIELDS = 16 * 1024, 100  # bytes of names and other fields; fields for all members
+_HEADERS = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
 
 
 def tar(process: Process) -> Program:
@@ -61,6 +75,9 @@ def _create(process: Process, names: list[str], directory: str) -> Program:
                 yield error("tar: Removing leading '/' from member names\n")
             try:
                 for inner, entry in process.files.walk(path):
+                    yield Step()
+                    if buffer.tell() > _MAX_ARCHIVE:
+                        raise FileError(inner, "File too large")
                     shown = posixpath.normpath(name.lstrip("/") + inner[len(path) :])
                     member = tarfile.TarInfo(shown)
                     member.mode = entry.mode
@@ -72,8 +89,8 @@ def _create(process: Process, names: list[str], directory: str) -> Program:
                         member.size = len(entry.data)
                         archive.addfile(member, io.BytesIO(entry.data))
             except FileError as failed:
-                yield error(f"tar: {name}: {failed.reason}\n")
-                code = 1
+                yield error(f"tar: {name}: Cannot stat: {failed.reason}\n")
+                code = _FAILED
     data = buffer.getvalue()
     for at in range(0, len(data), _CHUNK):
         yield Write(STDOUT, data[at : at + _CHUNK])
@@ -81,11 +98,19 @@ def _create(process: Process, names: list[str], directory: str) -> Program:
 
 
 def _extract(process: Process, directory: str) -> Program:
-    data = yield from read_all(_MAX_ARCHIVE)
     files = process.files
+    at = files.entry(directory)
+    if at is None or at.data is not None:
+        yield error(f"tar: {directory}: Cannot open: No such file or directory\n")
+        return _FAILED
+    data = yield from read_all(_MAX_ARCHIVE)
     try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:*") as archive:
+        if data.startswith(_GZIP):
+            data = zlib.decompressobj(_WITH_HEADER).decompress(data, _MAX_ARCHIVE)
+        source = io.BytesIO(data)
+        with tarfile.open(fileobj=source, mode="r:", tarinfo=_Member) as archive:
             for count, member in enumerate(archive):
+                yield Step()
                 if count > MAX_FILES:
                     raise FileError(member.name, "No space left on device")
                 path = files.absolute(member.name.lstrip("/"), directory)
@@ -101,7 +126,46 @@ def _extract(process: Process, directory: str) -> Program:
     except FileError as failed:
         yield error(f"tar: {failed}\n")
         return _FAILED
-    except (tarfile.TarError, EOFError, OSError) as failed:
+    except (tarfile.TarError, EOFError, OSError, zlib.error, ValueError) as failed:
         yield error(f"tar: {failed}\n")
         return 1
     return 0
+
+
+class _Member(tarfile.TarInfo):
+    """A member whose headers are small. Large ones take long to parse, and nobody needs them."""
+
+    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        if self.type in _HEADERS and self.size > _MAX_HEADER:
+            raise tarfile.ReadError("header too large")
+        if self.type == tarfile.GNUTYPE_SPARSE or len(archive.pax_headers) > _MAX_FIELDS:
+            raise tarfile.ReadError("unsupported format")
+        member: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]
+        return member
+
+    def _refuse(self, *_: object) -> None:
+        raise tarfile.ReadError("unsupported format")
+
+    _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _refuse
+
+
+def gzip(process: Process) -> Program:
+    """`gzip` and `gunzip` of files or of the input, always to the output."""
+    flags, names = operands(process)
+    unpacks = "d" in flags or posixpath.basename(process.arguments[0]) == "gunzip"
+    try:
+        data = process.read_files(names, _MAX_PACKED) if names else b""
+        if not names:
+            data = yield from read_all(_MAX_PACKED)
+        yield Write(STDOUT, _repacked(data[:_MAX_PACKED], unpacks=unpacks))
+    except (FileError, zlib.error) as failed:
+        yield error(f"{process.arguments[0]}: {failed}\n")
+        return 1
+    return 0
+
+
+def _repacked(data: bytes, *, unpacks: bool) -> bytes:
+    if unpacks:
+        return zlib.decompressobj(_WITH_HEADER).decompress(data, _MAX_PACKED)
+    packer = zlib.compressobj(wbits=_WITH_HEADER)
+    return packer.compress(data) + packer.flush()

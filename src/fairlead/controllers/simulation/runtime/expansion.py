@@ -163,7 +163,7 @@ class Expansion:
             case "=":
                 if is_missing:
                     value = yield from self.text(word)
-                    self._state.process.environment[part.name] = value
+                    self._state.assign({part.name: value})
                 return value or ""
             case "?":
                 if is_missing:

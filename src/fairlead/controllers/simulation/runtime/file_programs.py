@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 
 from fairlead.controllers.simulation.runtime.files import Entry, FileError
 from fairlead.controllers.simulation.runtime.process import (
@@ -18,6 +18,7 @@ from fairlead.controllers.simulation.runtime.process import (
     operands,
     output,
 )
+from fairlead.controllers.simulation.runtime.system_programs import rights
 
 
 def _for_each(
@@ -58,12 +59,9 @@ def _ls(process: Process) -> Program:
 
 def _long(name: str, entry: Entry) -> str:
     kind = "d" if entry.data is None else "-"
-    rights = "".join(
-        sign if entry.mode >> (8 - place) & 1 else "-" for place, sign in enumerate("rwxrwxrwx")
-    )
-    return (
-        f"{kind}{rights}    1 root     root     {len(entry.data or b''):>9} Jan  1 00:00 {name}\n"
-    )
+    user, group = ("root" if each == 0 else str(each) for each in (entry.user, entry.group))
+    size = len(entry.data or b"")
+    return f"{kind}{rights(entry.mode)}    1 {user:<8} {group:<8} {size:>9} Jan  1 00:00 {name}\n"
 
 
 def _mkdir(process: Process) -> Program:
@@ -105,11 +103,16 @@ def _copy(process: Process) -> Program:
     *sources, target = names
     files, place = process.files, process.path(target)
 
-    def copy(source: str) -> None:
+    def copy(source: str) -> Generator[Step, bytes, None]:
         into = files.entry(place)
         inside = into is not None and into.data is None
         base = posixpath.join(place, posixpath.basename(source)) if inside else place
-        for path, entry in list(files.walk(source)):
+        copied = []
+        for each in files.walk(source):  # before anything is written: the goal may be within
+            copied.append(each)
+            yield Step()
+        for path, entry in copied:
+            yield Step()
             goal = base + path[len(source) :]
             if entry.data is None:
                 files.make_directory(goal, with_parents=True)
@@ -118,7 +121,14 @@ def _copy(process: Process) -> Program:
         if posixpath.basename(process.arguments[0]) == "mv":
             files.remove(source)
 
-    return (yield from _for_each(process, sources, copy))
+    code = 0
+    for name in sources:
+        try:
+            yield from copy(process.path(name))
+        except FileError as failed:
+            yield error(f"{process.arguments[0]}: {name}: {failed.reason}\n")
+            code = 1
+    return code
 
 
 def _tee(process: Process) -> Program:
@@ -140,11 +150,13 @@ def _tee(process: Process) -> Program:
 
 
 def _test(process: Process) -> Program:
-    """`test` and `[`."""
+    """`test`, `[` and `[[`."""
     words = process.arguments[1:]
-    if posixpath.basename(process.arguments[0]) == "[":
-        if words[-1:] != ["]"]:
-            yield error("sh: [: missing ]\n")
+    name = posixpath.basename(process.arguments[0])
+    if name != "test":
+        end = name.replace("[", "]")
+        if words[-1:] != [end]:
+            yield error(f"sh: {name}: missing {end}\n")
             return 2
         words = words[:-1]
     yield Step()
@@ -212,6 +224,7 @@ _COMPARISONS: Mapping[str, Callable[[str, str], bool]] = {
 
 FILE_PROGRAMS: Mapping[str, Callable[[Process], Program]] = {
     "[": _test,
+    "[[": _test,
     "cp": _copy,
     "ls": _ls,
     "mkdir": _mkdir,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, ClassVar, NamedTuple
 
-MAX_BYTES = 16 * 1024 * 1024  # of all files of one container or volume
+MAX_BYTES = 16 * 1024 * 1024  # of all files of one container or volume, with their paths
 MAX_FILES = 10_000
+MAX_HELD = 512 * 1024 * 1024  # bytes that all containers of this process hold
 _MAX_PATH = 4096
 
 
@@ -24,36 +26,92 @@ class Entry(NamedTuple):
 
     data: bytes | None
     mode: int = 0o644
+    user: int = 0
+    group: int = 0
+
+
+class VolumeRoot(NamedTuple):
+    """The root directory of a volume. `group` owns what is written there, if it is not None."""
+
+    mode: int = 0o755
+    group: int | None = None
+    file_system: str = "ext4"
+    size: int = 0  # bytes, if it is limited
+
+
+PLAIN = VolumeRoot()
+
+
+class OutOfMemory(Exception):
+    """A program wants more memory than it may have."""
+
+
+class Held:
+    """How many bytes of memory something holds, at most `limit`. All together hold `MAX_HELD`."""
+
+    __slots__ = ("limit", "size")
+    total: ClassVar[int] = 0
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.size = 0
+
+    def grow(self, size: int) -> bool:
+        """Whether it may hold so many bytes more."""
+        if size > 0 and (self.size + size > self.limit or Held.total + size > MAX_HELD):
+            return False
+        self.size += size
+        Held.total += size
+        return True
+
+    def __del__(self) -> None:
+        Held.total -= self.size
 
 
 class Volume:
     """The files of one volume, or of a container's own file system. Keys are absolute paths within
     it; the root has none."""
 
-    def __init__(self, *, is_read_only: bool = False) -> None:
+    def __init__(self, root: VolumeRoot = PLAIN, *, is_read_only: bool = False) -> None:
         self.entries: dict[str, Entry] = {}
+        self.root = root
         self.is_read_only = is_read_only
-        self.size = 0
+        self._held = Held(MAX_BYTES)
+
+    @property
+    def size(self) -> int:
+        return self._held.size
+
+    def entry(self, path: str) -> Entry | None:
+        if path == "/":
+            return Entry(None, self.root.mode, 0, self.root.group or 0)
+        return self.entries.get(path)
 
     def put(self, path: str, entry: Entry) -> None:
         """Raises FileError if the volume is full."""
         old = self.entries.get(path)
-        size = self.size + len(entry.data or b"") - len((old and old.data) or b"")
-        if size > MAX_BYTES or (old is None and len(self.entries) >= MAX_FILES):
+        size = len(entry.data or b"") - (len(old.data or b"") if old else -len(path))
+        if (old is None and len(self.entries) >= MAX_FILES) or not self._held.grow(size):
             raise FileError(path, "No space left on device")
         self.entries[path] = entry
-        self.size = size
+
+    def make_directories(self, path: str) -> None:
+        """Make the directory that a mount shows, unless there is something."""
+        if path != "/":
+            for each in (path, *_parents(path)):
+                if each not in self.entries:
+                    self.put(each, Entry(None, self.root.mode, 0, self.root.group or 0))
 
     def remove(self, path: str) -> None:
-        self.size -= len(self.entries.pop(path).data or b"")
+        self._held.grow(-len(path) - len(self.entries.pop(path).data or b""))
 
 
 class LiveVolume(Volume):
     """A volume whose files follow other objects: a ConfigMap, a Secret, fields of the pod. `read`
     returns them by path."""
 
-    def __init__(self, read: Callable[[], Mapping[str, Entry]]) -> None:
-        super().__init__(is_read_only=True)
+    def __init__(self, read: Callable[[], Mapping[str, Entry]], root: VolumeRoot = PLAIN) -> None:
+        super().__init__(root, is_read_only=True)
         self._read = read
 
     def refresh(self) -> None:
@@ -83,13 +141,15 @@ class Files:
 
     def __init__(self, mounts: list[Mount]) -> None:
         self.root = Volume()
+        self.is_read_only = False  # except for mounts and devices
+        self.owner = (0, 0)  # the user and the group of new files
         # The longest path first: a mount hides what lies below it.
         self._mounts = sorted(mounts, key=lambda mount: len(mount.path), reverse=True)
         for name in ("/tmp", "/root", "/etc", "/var", "/bin", "/usr", "/dev", "/proc", "/home"):
             self.root.put(name, Entry(None, 0o755))
         for mount in mounts:
-            for parent in _parents(mount.path):
-                self.root.entries.setdefault(parent, Entry(None, 0o755))
+            with suppress(FileError):  # full: the mount is there all the same
+                self.root.make_directories(posixpath.dirname(mount.path))
 
     def absolute(self, name: str, directory: str = "/") -> str:
         if len(name) > _MAX_PATH:
@@ -99,19 +159,37 @@ class Files:
 
     def _resolve(self, path: str) -> tuple[Volume, str, bool]:
         """The volume of a path, the path within it, and whether it may not be written."""
+        place = self._place(path)
+        if isinstance(place[0], LiveVolume):
+            place[0].refresh()
+        return place
+
+    def _place(self, path: str) -> tuple[Volume, str, bool]:
+        """The same; what follows other objects is as it was."""
         for mount in self._mounts:
             if path == mount.path or path.startswith(mount.path.rstrip("/") + "/"):
-                if isinstance(mount.volume, LiveVolume):
-                    mount.volume.refresh()
                 rest = path[len(mount.path.rstrip("/")) :]
                 inside = posixpath.normpath(posixpath.join(mount.inside, rest.lstrip("/")))
                 read_only = mount.is_read_only or mount.volume.is_read_only
                 return mount.volume, inside, read_only
-        return self.root, path, False
+        return self.root, path, self.is_read_only and not path.startswith("/dev/")
 
     def entry(self, path: str) -> Entry | None:
         volume, inside, _ = self._resolve(path)
-        return Entry(None, 0o755) if inside == "/" else volume.entries.get(inside)
+        return volume.entry(inside)
+
+    def mounted(self) -> Iterator[tuple[str, VolumeRoot]]:
+        """The paths of mounts and what is mounted."""
+        yield "/", VolumeRoot(file_system="overlay")
+        for mount in reversed(self._mounts):
+            yield mount.path, mount.volume.root
+
+    def is_mounted(self, path: str) -> bool:
+        """Whether a volume is mounted at a path."""
+        return any(mount.path == path for mount in self._mounts)
+
+    def file_system(self, path: str) -> str:
+        return self._resolve(path)[0].root.file_system
 
     def read(self, path: str) -> bytes:
         """Raises FileError."""
@@ -133,25 +211,47 @@ class Files:
         if old is not None and old.data is None:
             raise FileError(path, "Is a directory")
         self._check_parent(path)
-        if append and old is not None:
-            data, mode = (old.data or b"") + data, old.mode
-        volume.put(inside, Entry(data, mode))
+        if old is not None:
+            data = (old.data or b"") + data if append else data
+            volume.put(inside, old._replace(data=data))
+        else:
+            volume.put(inside, self._new(volume, data, mode))
+
+    def _new(self, volume: Volume, data: bytes | None, mode: int) -> Entry:
+        user, group = self.owner
+        return Entry(data, mode, user, group if volume.root.group is None else volume.root.group)
+
+    def change(self, path: str, **fields: Any) -> None:
+        """Change the mode or the owner of a file. Raises FileError."""
+        entry = self.entry(path)
+        if entry is None:
+            raise FileError(path, "No such file or directory")
+        volume, inside = self._writable(path)
+        if inside == "/":
+            mode = fields.get("mode", volume.root.mode)
+            volume.root = volume.root._replace(mode=mode, group=fields.get("group", entry.group))
+        else:
+            volume.put(inside, entry._replace(**fields))
 
     def make_directory(self, path: str, *, with_parents: bool = False) -> None:
         """Raises FileError."""
         if with_parents:
-            for parent in reversed([path, *_parents(path)]):
+            missing = []
+            for parent in (path, *_parents(path)):
                 old = self.entry(parent)
-                if old is None:
-                    self.make_directory(parent)
-                elif old.data is not None:
+                if old is not None and old.data is not None:
                     raise FileError(parent, "Not a directory")
+                if old is not None:
+                    break
+                missing.append(parent)
+            for parent in reversed(missing):
+                self.make_directory(parent)
             return
         if self.entry(path) is not None:
             raise FileError(path, "File exists")
         volume, inside = self._writable(path)
         self._check_parent(path)
-        volume.put(inside, Entry(None, 0o755))
+        volume.put(inside, self._new(volume, None, 0o755))
 
     def remove(self, path: str) -> None:
         """Remove a file, or a directory with all it holds. Raises FileError."""
@@ -179,13 +279,20 @@ class Files:
 
     def walk(self, path: str) -> Iterator[tuple[str, Entry]]:
         """A file, or a directory with all that is below it. Raises FileError."""
-        entry = self.entry(path)
-        if entry is None:
+        if self.entry(path) is None:
             raise FileError(path, "No such file or directory")
-        yield path, entry
-        if entry.data is None:
-            for name in self.list(path):
-                yield from self.walk(posixpath.join(path, name))
+        children = _Children(self._mounts)
+        waiting = [path]
+        while waiting:
+            each = waiting.pop()
+            volume, inside, _ = self._place(each)
+            names = children.of(volume, each, inside)
+            entry = Entry(None, 0o755) if inside == "/" else volume.entries.get(inside)
+            if entry is None:
+                continue  # removed meanwhile
+            yield each, entry
+            if entry.data is None:
+                waiting += (posixpath.join(each, name) for name in sorted(names, reverse=True))
 
     def _writable(self, path: str) -> tuple[Volume, str]:
         volume, inside, is_read_only = self._resolve(path)
@@ -199,6 +306,31 @@ class Files:
             raise FileError(path, "No such file or directory")
         if parent.data is not None:
             raise FileError(path, "Not a directory")
+
+
+class _Children:
+    """The names in the directories of volumes, as they are when each volume is first asked for."""
+
+    def __init__(self, mounts: Iterable[Mount]) -> None:
+        self._mounted = _by_parent(mount.path for mount in mounts)
+        self._by_volume: dict[Volume, dict[str, set[str]]] = {}
+
+    def of(self, volume: Volume, path: str, inside: str) -> set[str]:
+        names = self._by_volume.get(volume)
+        if names is None:
+            if isinstance(volume, LiveVolume):
+                volume.refresh()
+            names = self._by_volume[volume] = _by_parent(volume.entries)
+        return names.get(inside, set()) | self._mounted.get(path, set())
+
+
+def _by_parent(paths: Iterable[str]) -> dict[str, set[str]]:
+    names: dict[str, set[str]] = {}
+    for path in paths:
+        parent, _, name = path.rpartition("/")
+        if name:
+            names.setdefault(parent or "/", set()).add(name)
+    return names
 
 
 def _parent(path: str) -> str:

@@ -7,17 +7,21 @@ restarted, gets the files that its own command wrote again; what clients wrote i
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from time import thread_time
 
 from fairlead.base import clock
 from fairlead.codec.types.model import Object
 from fairlead.controllers.simulation.runtime.commands import MainProcess, main_process
 from fairlead.controllers.simulation.runtime.files import Volume
+from fairlead.controllers.simulation.runtime.mounts import new_volume
 from fairlead.controllers.simulation.runtime.process import (
+    INTERRUPTED,
     Effect,
+    Interrupted,
     Process,
     Program,
     Read,
@@ -25,9 +29,11 @@ from fairlead.controllers.simulation.runtime.process import (
     Write,
     split_input,
 )
-from fairlead.controllers.simulation.runtime.programs import find_program
+from fairlead.controllers.simulation.runtime.scripted import finder
 from fairlead.controllers.simulation.runtime.sources import Sources
-from fairlead.operations.api import CommandStreams
+from fairlead.controllers.simulation.runtime.surroundings import Network, NoNetwork, Surroundings
+from fairlead.controllers.simulation.runtime.terminal import Pipes
+from fairlead.controllers.simulation.script import ScriptOf
 
 _KEPT_PODS = 256
 _MAX_BYTES = 128 * 1024 * 1024  # of files of all containers
@@ -37,6 +43,11 @@ _SHARE = 4  # times as long as it computed, a busy program pauses
 
 @dataclass(slots=True)
 class _PodState:
+    """`is_used`: a client or a hook may have written files, which nothing brings back. `ran` are
+    the init containers that have left their files."""
+
+    is_used: bool = False
+    ran: set[str] = field(default_factory=set)
     volumes: dict[str, Volume] = field(default_factory=dict)
     containers: dict[str, MainProcess] = field(default_factory=dict)
 
@@ -50,22 +61,53 @@ class _PodState:
 
 
 class Instances:
-    """The running containers that clients have talked to, the newest ones."""
+    """The running containers that clients have talked to or that are probed, the newest ones."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, scripts: ScriptOf, network_of: Callable[[Object], Network] = lambda pod: NoNetwork()
+    ) -> None:
+        self._scripts = scripts
+        self._network_of = network_of
+        # Called with the key of a pod whose process was told to stop.
+        self.told: Callable[[str], None] = lambda key: None
         self._pods: OrderedDict[str, _PodState] = OrderedDict()
+        # Volumes that outlive pods, by claim, or by node and path.
+        self._shared: OrderedDict[tuple[str, str], Volume] = OrderedDict()
 
     def process(
-        self, pod: Object, container: Object, status: Object, sources: Sources, words: list[str]
+        self,
+        pod: Object,
+        container: Object,
+        status: Object,
+        sources: Sources,
+        words: list[str],
+        *,
+        is_probe: bool = False,
     ) -> Process:
         """A process with these arguments in a running container. Raises MissingSource."""
-        main = self._main(pod, container, status, sources)
-        main.advance(clock.time() - main.began)
+        main = self.main(pod, container, status, sources)
+        if not is_probe:
+            self._pods[pod["metadata"]["uid"]].is_used = True
         process = main.process.child(words)
         process.environment = {**process.environment, "TERM": "xterm"}
-        process.find = find_program
+        process.find = finder(self._scripts(pod, container["name"]).commands)
         process.time = clock.time
         return process
+
+    def main(self, pod: Object, container: Object, status: Object, sources: Sources) -> MainProcess:
+        """The process of a running container, as far as the clock has come. Raises
+        MissingSource."""
+        main = self._main(pod, container, status, sources)
+        main.advance(clock.time() - main.began)
+        return main
+
+    def _told(self, key: str) -> None:
+        self.told(key)
+
+    def known(self, pod: Object, identity: str) -> MainProcess | None:
+        """The process of a container that clients have talked to, or that has ended meanwhile."""
+        state = self._pods.get(pod["metadata"]["uid"])
+        return None if state is None else state.containers.get(identity)
 
     def _main(
         self, pod: Object, container: Object, status: Object, sources: Sources
@@ -75,18 +117,67 @@ class Instances:
         self._pods.move_to_end(uid)
         main = state.containers.get(status.get("containerID", ""))
         if main is None:
-            started = status["state"]["running"]["startedAt"]
-            main = main_process(pod, container, sources, started, state.volumes)
+            run = status["state"].get("running") or status["state"]["terminated"]
+            self._share(pod, state, sources)
+            main = main_process(
+                pod,
+                container,
+                sources,
+                run["startedAt"],
+                state.volumes,
+                self._scripts,
+                Surroundings(self._network_of(pod)),
+                state.ran,
+            )
+            metadata = pod["metadata"]
+            main.told = partial(self._told, f"{metadata['namespace']}/{metadata['name']}")
             state.containers[status.get("containerID", "")] = main
+            self._make_room()
+        elif state.is_used:
+            self._make_room()
+        return main
+
+    def _share(self, pod: Object, state: _PodState, sources: Sources) -> None:
+        """Give a pod the volumes that it shares with other pods. Raises MissingSource."""
+        for declared in pod["spec"].get("volumes") or ():
+            key = _shared_key(pod, declared, sources)
+            if key is None or declared["name"] in state.volumes:
+                continue
+            volume = self._shared.get(key)
+            if volume is None:
+                volume = self._shared[key] = new_volume(pod, declared, sources)
+            self._shared.move_to_end(key)
+            state.volumes[declared["name"]] = volume
+        while len(self._shared) > _KEPT_PODS or (
+            len(self._shared) > 1 and sum(each.size for each in self._shared.values()) > _MAX_BYTES
+        ):
+            self._shared.popitem(last=False)
+
+    def _make_room(self) -> None:
+        """Forget old pods, those first that can be made again."""
         while len(self._pods) > 1 and (
             len(self._pods) > _KEPT_PODS
             or sum(each.size for each in self._pods.values()) > _MAX_BYTES
         ):
-            self._pods.popitem(last=False)
-        return main
+            *others, _ = self._pods.items()
+            unused = (uid for uid, state in others if not state.is_used)
+            del self._pods[next(unused, others[0][0])]
 
 
-async def run_live(program: Program, streams: CommandStreams) -> int:
+def _shared_key(pod: Object, declared: Object, sources: Sources) -> tuple[str, str] | None:
+    """What names a volume that several pods may mount; None for one of the pod's own."""
+    if declared.get("hostPath") is not None:
+        return pod["spec"].get("nodeName", ""), declared["hostPath"]["path"]
+    claim = ""
+    if declared.get("persistentVolumeClaim") is not None:
+        claim = declared["persistentVolumeClaim"]["claimName"]
+    elif declared.get("ephemeral") is not None:
+        claim = f"{pod['metadata']['name']}-{declared['name']}"
+    volume = sources.volume_of(claim) if claim else ""
+    return ("", volume) if volume else None
+
+
+async def run_live(program: Program, streams: Pipes) -> int:
     """Run a program in real time with a client; returns its exit code."""
     pending = b""
     busy = 0.0
@@ -94,19 +185,26 @@ async def run_live(program: Program, streams: CommandStreams) -> int:
         effect: Effect = next(program)
         while True:
             sent = b""
-            if isinstance(effect, Read):
-                sent, pending = split_input(pending or await streams.read(), effect)
-            elif isinstance(effect, Write):
-                await streams.write(effect.stream, effect.data)
-            elif isinstance(effect, Wait):
-                await asyncio.sleep(min(effect.seconds, 10**9))
+            try:
+                if isinstance(effect, Read):
+                    sent, pending = split_input(pending or await streams.read(), effect)
+                elif isinstance(effect, Write):
+                    await streams.write(effect.stream, effect.data)
+                elif isinstance(effect, Wait):
+                    await streams.pause(min(effect.seconds, 10**9))
+                if busy > _SLICE:
+                    await streams.pause(busy * _SHARE)
+                    busy = 0.0
+            except Interrupted as interrupted:
+                effect = program.throw(interrupted)
+                continue
             began = thread_time()
             effect = program.send(sent)
             busy += thread_time() - began
-            if busy > _SLICE:
-                await asyncio.sleep(busy * _SHARE)
-                busy = 0.0
     except StopIteration as stop:
         return int(stop.value)
+    except Interrupted:
+        return INTERRUPTED
     finally:
+        streams.close()
         program.close()

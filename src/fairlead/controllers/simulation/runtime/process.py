@@ -7,14 +7,15 @@ the command of a container.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fairlead.controllers.simulation.runtime.files import Files
+from fairlead.controllers.simulation.runtime.files import Files, Held, OutOfMemory
+from fairlead.controllers.simulation.runtime.surroundings import Surroundings
 
 STDOUT, STDERR = 1, 2
-NOT_FOUND, NOT_EXECUTABLE = 127, 126
+NOT_FOUND, NOT_EXECUTABLE, INTERRUPTED = 127, 126, 130
 
 
 class Write(NamedTuple):
@@ -45,10 +46,41 @@ Effect = Write | Read | Wait | Step
 Program = Generator[Effect, bytes, int]
 
 
+class SignalArrived(Exception):
+    """A signal ends what a shell waits for."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C was typed. It ends what runs in the terminal, but for an interactive shell."""
+
+
+@dataclass(slots=True)
+class Signals:
+    """What the first process of a container does with signals. `traps` are the commands of its
+    shell by signal; without one, a shell or one of the known programs ignores SIGTERM, as the
+    kernel lets the first process of a container do."""
+
+    traps: dict[str, str] = field(default_factory=dict)
+    is_pending: bool = False  # SIGTERM arrived, its trap has not run yet
+    is_waiting: bool = False  # in `wait`, which a signal ends
+    runs_unknown: bool = False  # a program that is taken to end on SIGTERM
+
+
+class Identity(NamedTuple):
+    """The numbers of a process's user and groups."""
+
+    user: int = 0
+    group: int = 0
+    others: tuple[int, ...] = ()
+
+
+ROOT = Identity()
+
+
 @dataclass(slots=True)
 class Process:
     """A program's arguments (the first is its name), and its surroundings. `find` returns the
-    program of a name, or None."""
+    program of a name, or None. Only the first process of a container has `signals`."""
 
     arguments: list[str]
     files: Files
@@ -58,6 +90,9 @@ class Process:
     directory: str = "/"
     has_terminal: bool = False  # somebody may type
     time: Callable[[], float] = field(default=lambda: 0.0)
+    identity: Identity = ROOT
+    signals: Signals | None = None
+    surroundings: Surroundings = field(default_factory=Surroundings)
 
     def child(self, arguments: list[str], **environment: str) -> Process:
         """A process that this one starts."""
@@ -70,10 +105,20 @@ class Process:
             self.directory,
             self.has_terminal,
             self.time,
+            self.identity,
+            surroundings=self.surroundings,
         )
 
     def path(self, name: str) -> str:
         return self.files.absolute(name, self.directory)
+
+    def read_files(self, names: Iterable[str], limit: int) -> bytes:
+        """The first `limit` bytes of files together. Raises FileError."""
+        data = bytearray()
+        for name in names:
+            content = self.files.read(self.path(name))
+            data += content[: limit - len(data)]
+        return bytes(data)
 
 
 def operands(process: Process) -> tuple[str, list[str]]:
@@ -101,14 +146,28 @@ def start(process: Process) -> Program:
     return (yield from program)
 
 
+def start_first(process: Process) -> Program:
+    """Run the first program of a client or a container. Programs that start each other without an
+    end, or walk too deep, fail."""
+    try:
+        return (yield from start(process))
+    except RecursionError:
+        yield error(f"{process.arguments[0]}: nested too deeply\n")
+    except OutOfMemory:
+        yield error(f"{process.arguments[0]}: out of memory\n")
+    return 1
+
+
 def read_all(limit: int) -> Generator[Effect, bytes, bytes]:
     """Read the input to its end, at most `limit` bytes."""
     chunks: list[bytes] = []
-    size = 0
-    while size < limit and (data := (yield Read())):
+    held = Held(limit)
+    while held.size < limit and (data := (yield Read())):
+        data = data[: limit - held.size]
+        if not held.grow(len(data)):
+            raise OutOfMemory
         chunks.append(data)
-        size += len(data)
-    return b"".join(chunks)[:limit]
+    return b"".join(chunks)
 
 
 def split_input(data: bytes, effect: Read) -> tuple[bytes, bytes]:

@@ -7,10 +7,15 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from fairlead.controllers.simulation.runtime.archives import tar
+from fairlead.controllers.simulation.runtime.agnhost.consumers import consumer
+from fairlead.controllers.simulation.runtime.agnhost.programs import agnhost
+from fairlead.controllers.simulation.runtime.agnhost.servers import update_demo
+from fairlead.controllers.simulation.runtime.archives import gzip, tar
+from fairlead.controllers.simulation.runtime.arithmetic import evaluate
 from fairlead.controllers.simulation.runtime.file_programs import FILE_PROGRAMS
 from fairlead.controllers.simulation.runtime.files import FileError
 from fairlead.controllers.simulation.runtime.line_programs import LINE_PROGRAMS
+from fairlead.controllers.simulation.runtime.network_programs import NETWORK_PROGRAMS
 from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
     Process,
@@ -24,8 +29,11 @@ from fairlead.controllers.simulation.runtime.process import (
     start,
 )
 from fairlead.controllers.simulation.runtime.shell import shell
+from fairlead.controllers.simulation.runtime.system_programs import SYSTEM_PROGRAMS
+from fairlead.controllers.simulation.runtime.text_programs import TEXT_PROGRAMS
 
 _MAX_NUMBERS = 10_000
+_FEW_PIECES = 16
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})([smhd]?)", re.ASCII)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "a": "\a", "b": "\b", "e": "\x1b"}
@@ -77,17 +85,23 @@ def _printf(process: Process) -> Program:
     form, *values = process.arguments[1:]
     form = _unescaped(form)
     pieces = re.split(r"(%[-+ #0]*\d{0,4}(?:\.\d{1,4})?[sdiuxXofcb%])", form)
+    left = iter(values)
+    used = 0
     while True:
-        texts = []
+        texts: list[str] = []
         for piece in pieces:
             if piece == "%%":
                 texts.append("%")
             elif len(piece) > 1 and piece.startswith("%"):
-                texts.append(_formatted(piece, values.pop(0) if values else ""))
+                texts.append(_formatted(piece, next(left, "")))
+                used += 1
             else:
                 texts.append(piece)
+            if len(texts) >= _FEW_PIECES:  # they may be long
+                yield output("".join(texts))
+                texts.clear()
         yield output("".join(texts))
-        if not values or len(pieces) == 1:
+        if used in (0, len(values)) or used > len(values):
             return 0
 
 
@@ -98,10 +112,9 @@ def _formatted(form: str, value: str) -> str:
     if kind == "c":
         return value[:1]
     try:
-        number = float(value or 0) if kind == "f" else int(value or "0", 0)
-    except (ValueError, OverflowError):
-        number = 0
-    return form.replace("u", "d") % number
+        return form.replace("u", "d") % (float(value or 0) if kind == "f" else int(value or "0", 0))
+    except (ValueError, OverflowError):  # also of numbers with thousands of digits
+        return form.replace("u", "d") % 0
 
 
 def _sleep(process: Process) -> Program:
@@ -120,6 +133,13 @@ def _sleep(process: Process) -> Program:
         yield error("sleep: missing operand\n")
         return 1
     yield Wait(seconds)
+    return 0
+
+
+def _pause(process: Process) -> Program:
+    if process.signals is not None:
+        process.signals.runs_unknown = True  # it ends on SIGTERM
+    yield Wait(float("inf"))
     return 0
 
 
@@ -177,20 +197,40 @@ def _pwd(process: Process) -> Program:
 
 def _date(process: Process) -> Program:
     moment = datetime.fromtimestamp(process.time(), UTC)
+    for word in process.arguments[1:]:
+        if word[:1] not in ("+", "-"):
+            yield error(f"date: invalid date '{word}'\n")
+            return 1
     forms = [word[1:] for word in process.arguments[1:] if word.startswith("+")]
     form = forms[0].replace("%s", str(int(process.time()))) if forms else "%a %b %e %H:%M:%S UTC %Y"
-    yield output(moment.strftime(form) + "\n")
+    try:
+        yield output(moment.strftime(form) + "\n")
+    except ValueError as failed:  # such as bytes that are no text
+        yield error(f"date: invalid format: {failed}\n")
+        return 1
     return 0
 
 
 def _whoami(process: Process) -> Program:
+    user = process.identity.user
+    if user:
+        yield error(f"whoami: unknown uid {user}\n")
+        return 1
     yield output("root\n")
     return 0
 
 
 def _id(process: Process) -> Program:
-    flags = [word for word in process.arguments[1:] if word.startswith("-")]
-    yield output("0\n" if flags else "uid=0(root) gid=0(root) groups=0(root)\n")
+    def named(number: int) -> str:
+        return f"{number}" if number else "0(root)"
+
+    user, group, others = process.identity
+    groups = (group, *others)
+    listed = " ".join(map(str, groups))
+    short = {"-u": f"{user}", "-g": f"{group}", "-G": listed}
+    whole = f"uid={named(user)} gid={named(group)} groups={','.join(map(named, groups))}"
+    flags = "".join(word for word in process.arguments[1:] if word.startswith("-"))
+    yield output(short.get(flags[:2], whole) + "\n")
     return 0
 
 
@@ -217,9 +257,41 @@ def _seq(process: Process) -> Program:
     return 0
 
 
+def _expr(process: Process) -> Program:
+    """Of numbers, or a comparison of two texts. The exit code says whether the result is zero."""
+    words = ["==" if word == "=" else word for word in process.arguments[1:]]
+    texts = len(words) == 3 and words[1] in ("==", "!=")
+    try:
+        if len(words) == 1:
+            result = words[0]
+        elif all(re.fullmatch(r"-?\d{1,18}|[-+*/%()<>=!|&]{1,2}", word) for word in words):
+            result = str(evaluate(" ".join(words), {}))
+        elif texts:
+            result = str(int((words[0] == words[2]) == (words[1] == "==")))
+        else:
+            raise ValueError("syntax error")
+    except ValueError as failed:
+        yield error(f"expr: {failed}\n")
+        return 2
+    yield output(f"{result}\n")
+    return int(result in ("", "0"))
+
+
+# Those that answer on ports.
+SERVERS: Mapping[str, Callable[[Process], Program]] = {
+    "agnhost": agnhost,
+    "agnhost-2": agnhost,
+    "consumer": consumer,
+    "update-demo": update_demo,
+}
+
 PROGRAMS: Mapping[str, Callable[[Process], Program]] = {
     **FILE_PROGRAMS,
     **LINE_PROGRAMS,
+    **NETWORK_PROGRAMS,
+    **SERVERS,
+    **SYSTEM_PROGRAMS,
+    **TEXT_PROGRAMS,
     "ash": shell,
     "bash": shell,
     "cat": _cat,
@@ -227,9 +299,13 @@ PROGRAMS: Mapping[str, Callable[[Process], Program]] = {
     "dash": shell,
     "echo": _echo,
     "env": _env,
+    "expr": _expr,
     "false": _false,
+    "gunzip": gzip,
+    "gzip": gzip,
     "hostname": _hostname,
     "id": _id,
+    "pause": _pause,
     "printenv": _printenv,
     "printf": _printf,
     "pwd": _pwd,

@@ -6,14 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from fairlead.controllers.simulation.runtime.expansion import Expanding, Expansion, matches
-from fairlead.controllers.simulation.runtime.files import FileError
+from fairlead.controllers.simulation.runtime.files import MAX_BYTES, FileError, Held, OutOfMemory
 from fairlead.controllers.simulation.runtime.process import (
+    INTERRUPTED,
     NOT_FOUND,
     STDERR,
     STDOUT,
+    Interrupted,
     Process,
     Program,
     Read,
+    Signals,
     Step,
     error,
     output,
@@ -43,9 +46,10 @@ from fairlead.controllers.simulation.runtime.shell_state import (
     ShellExit,
     ShellState,
 )
-from fairlead.controllers.simulation.runtime.shell_syntax import ShellSyntaxError, parse
+from fairlead.controllers.simulation.runtime.shell_syntax import MAX_SCRIPT, ShellSyntaxError, parse
 
-_MAX_BUFFER = 64 * 1024  # bytes between the commands of a pipeline, or of a substitution
+_MAX_SUBSTITUTED = 64 * 1024  # bytes
+_MAX_PIPED = 2 * MAX_BYTES  # between the commands of a pipeline: an archive of all files fits
 
 
 def shell(process: Process) -> Program:
@@ -74,25 +78,27 @@ def shell(process: Process) -> Program:
 
 
 def _interactive(process: Process) -> Program:
-    """Run the lines of the input as they come."""
+    """Run the lines of the input as they come. Ctrl-C ends what a line runs."""
     run = Shell(ShellState(process, [process.arguments[0]]))
     line = b""
-    if process.has_terminal:
-        yield output(f"{process.directory} # ")
-    while data := (yield Read()):
-        *lines, line = (line + data).split(b"\n")
-        for each in lines:
-            try:
+    while True:
+        try:
+            if process.has_terminal:
+                yield output(f"{process.directory} # ")
+            data = yield Read()
+            *lines, line = (line + data).split(b"\n")
+            if len(line) > MAX_SCRIPT:
+                yield error("sh: line too long\n")
+                return SYNTAX_ERROR
+            for each in lines if data else [line]:
                 yield from run.run_line(each.decode(errors="replace"))
-            except ShellExit as end:
-                return end.code
-        if process.has_terminal:
-            yield output(f"{process.directory} # ")
-    try:
-        yield from run.run_line(line.decode(errors="replace"))
-    except ShellExit as end:
-        return end.code
-    return run.state.status
+        except ShellExit as end:
+            return end.code
+        except Interrupted:
+            line, run.state.status = b"", INTERRUPTED
+            continue
+        if not data:
+            return run.state.status
 
 
 class Shell:
@@ -100,21 +106,42 @@ class Shell:
 
     def __init__(self, state: ShellState) -> None:
         self.state = state
-        self._words = Expansion(state, self._substituted)
         self._is_condition = False  # failures of conditions do not stop the shell
 
+    @property
+    def _words(self) -> Expansion:
+        return Expansion(self.state, self._substituted)  # not kept: it refers to this shell
+
     def run_text(self, text: str) -> Program:
-        """Run a script to its end."""
+        """Run a script to its end, and what it wants to be run then."""
+        code = yield from self._run_text(text)
+        signals = self.state.process.signals
+        if signals is not None and (action := signals.traps.pop("EXIT", "")):
+            self.state.status = code
+            try:
+                yield from self.run_line(action)
+            except ShellExit as end:
+                return end.code
+        return code
+
+    def _run_text(self, text: str) -> Program:
         try:
             yield from self._script(parse(text))
         except ShellSyntaxError as failed:
             yield error(f"sh: {failed}\n")
-            return SYNTAX_ERROR
+            return (yield from self._not_understood())
         except ShellExit as end:
             return end.code
         except LoopExit:
             pass
         return self.state.status
+
+    def _not_understood(self) -> Program:
+        """Other shells have more syntax than this one. Where unknown programs run, such a script is
+        one of them."""
+        process = self.state.process
+        unknown = process.find(process.child([""]))
+        return SYNTAX_ERROR if unknown is None else (yield from unknown)
 
     def run_line(self, text: str) -> Program:
         """Run one line; raises ShellExit."""
@@ -132,7 +159,7 @@ class Shell:
 
     def _substituted(self, script: Script) -> Expanding:
         """The output of a script in a subshell, without the line ends at its end."""
-        buffer, subshell = _Buffer(), self._copy()
+        buffer, subshell = _Buffer(_MAX_SUBSTITUTED), self._copy()
         try:
             yield from redirected(subshell._script(script), None, {STDOUT: buffer.write})
             self.state.status = subshell.state.status
@@ -145,11 +172,21 @@ class Shell:
     def _script(self, script: Script) -> Program:
         for each in script.lists:
             if each.in_background:
-                self.state.background.append(partial(self._copy()._and_or, each))
+                self.state.add_background(partial(self._copy()._and_or, each))
                 self.state.status = 0
             else:
                 yield from self._and_or(each)
+            if self.state.process.signals is not None:
+                yield from self._run_trap(self.state.process.signals)
         return self.state.status
+
+    def _run_trap(self, signals: Signals) -> Program:
+        if signals.is_pending:
+            signals.is_pending = False
+            status = self.state.status
+            yield from self.run_line(signals.traps.get("TERM", ""))
+            self.state.status = status
+        return 0
 
     def _and_or(self, each: AndOr) -> Program:
         last = len(each.pipelines) - 1
@@ -173,10 +210,10 @@ class Shell:
         data: bytes | None = None
         *before, last = pipeline.commands
         for command in before:
-            buffer = _Buffer()
+            buffer = _Buffer(_MAX_PIPED)
             stage = self._in_subshell(command)
             yield from redirected(stage, data, {STDOUT: buffer.write})
-            data = bytes(buffer.data)
+            data = buffer.take()
         stage = self._command(last) if not before else self._in_subshell(last)
         code = yield from (stage if data is None else redirected(stage, data))
         return int(not code) if pipeline.is_negated else code
@@ -213,7 +250,7 @@ class Shell:
             case Group():
                 return (yield from self._script(command.body))
             case Function():
-                self.state.functions[command.name] = command.body
+                self.state.define(command.name, command.body)
         return 0
 
     def _condition(self, script: Script) -> Program:
@@ -249,7 +286,7 @@ class Shell:
             values = yield from self._words.fields(command.words)
         self.state.status = 0
         for value in values:
-            self.state.process.environment[command.name] = value
+            self.state.assign({command.name: value})
             try:
                 yield from self._script(command.body)
             except LoopExit as leave:
@@ -261,6 +298,7 @@ class Shell:
         value = yield from self._words.text(command.word)
         for patterns, body in command.branches:
             for pattern in patterns:
+                yield Step()  # a pattern takes long the first time
                 text = yield from self._words.text(pattern)
                 if matches(value, text):
                     self.state.status = 0
@@ -275,7 +313,7 @@ class Shell:
         for name, word in command.assignments:
             assigned[name] = yield from self._words.text(word)
         if not words:
-            self.state.process.environment.update(assigned)
+            self.state.assign(assigned)
             program = self._nothing()
         else:
             program = self.call(words, assigned)
@@ -293,7 +331,7 @@ class Shell:
             return (yield from self._call_function(words))
         builtin = BUILTINS.get(name)
         if builtin is not None:
-            self.state.process.environment.update(assigned)
+            self.state.assign(assigned)
             return (yield from builtin(self, words))
         child = self.state.process.child(words)
         child.environment.update(assigned)
@@ -332,7 +370,9 @@ class Shell:
                     sinks[stream] = self._opened(text, operator)
             except FileError as failed:
                 program.close()
-                yield error(f"sh: {failed}\n")
+                action = "open" if operator == "<" else "create"
+                name = self.state.process.arguments[0]
+                yield error(f"{name}: can't {action} {text}: {failed.reason}\n")
                 return 1
         try:
             return (yield from redirected(program, data, sinks))
@@ -354,8 +394,17 @@ class Shell:
 class _Buffer:
     """Output that another command reads; what is too much is dropped."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
         self.data = bytearray()
+        self._held = Held(limit)
 
     def write(self, data: bytes) -> None:
-        self.data += data[: max(0, _MAX_BUFFER - len(self.data))]
+        data = data[: self._held.limit - self._held.size]
+        if not self._held.grow(len(data)):
+            raise OutOfMemory
+        self.data += data
+
+    def take(self) -> bytes:
+        """What was written. It counts as held while this buffer is there."""
+        data, self.data = bytes(self.data), bytearray()
+        return data

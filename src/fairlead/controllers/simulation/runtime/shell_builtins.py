@@ -9,6 +9,8 @@ from fairlead.controllers.simulation.runtime.process import (
     NOT_FOUND,
     Program,
     Read,
+    SignalArrived,
+    Signals,
     Step,
     error,
     output,
@@ -23,6 +25,9 @@ from fairlead.controllers.simulation.runtime.shell_state import (
 
 if TYPE_CHECKING:
     from fairlead.controllers.simulation.runtime.shell import Shell
+
+STOPPED = 143  # the exit code of what SIGTERM ends
+_SIGNALS = {"0": "EXIT", "15": "TERM"}
 
 
 def _exit(shell: Shell, words: list[str]) -> Program:
@@ -56,7 +61,7 @@ def _export(shell: Shell, words: list[str]) -> Program:
     for word in words[1:]:
         name, equals, value = word.partition("=")
         if equals:
-            shell.state.process.environment[name] = value
+            shell.state.assign({name: value})
     return 0
 
 
@@ -91,15 +96,37 @@ def _read(shell: Shell, words: list[str]) -> Program:
     line, _, _ = data.decode(errors="replace").partition("\n")
     names = [word for word in words[1:] if not word.startswith("-")] or ["REPLY"]
     values = line.split(None, len(names) - 1) + [""] * len(names)
-    shell.state.process.environment.update(zip(names, values, strict=False))
+    shell.state.assign(dict(zip(names, values, strict=False)))
     return 0 if data else 1
 
 
 def _wait(shell: Shell, words: list[str]) -> Program:
     yield Step()
     background, shell.state.background = shell.state.background, []
-    for begin in background:
-        yield from begin()
+    signals = shell.state.process.signals or Signals()
+    signals.is_waiting = True
+    try:
+        for begin in background:
+            yield from begin()
+    except SignalArrived:
+        return STOPPED
+    finally:
+        signals.is_waiting = False
+    return 0
+
+
+def _trap(shell: Shell, words: list[str]) -> Program:
+    yield Step()
+    action, *names = [word for word in words[1:] if word != "--"] or [""]
+    signals = shell.state.process.signals
+    if signals is None:
+        return 0
+    for name in names:
+        name = _SIGNALS.get(name, name.upper().removeprefix("SIG"))
+        if action == "-":
+            signals.traps.pop(name, None)
+        else:
+            signals.traps[name] = action
     return 0
 
 
@@ -121,7 +148,7 @@ def _eval(shell: Shell, words: list[str]) -> Program:
 
 
 def _ignored(shell: Shell, words: list[str]) -> Program:
-    """`trap` and others that change nothing here."""
+    """Those that change nothing here."""
     yield Step()
     return 0
 
@@ -168,7 +195,7 @@ BUILTINS: Mapping[str, Callable[[Shell, list[str]], Program]] = {
     "return": _return,
     "set": _set,
     "shift": _shift,
-    "trap": _ignored,
+    "trap": _trap,
     "type": _type,
     "ulimit": _ignored,
     "umask": _ignored,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from fairlead.controllers.simulation.runtime.files import Held, OutOfMemory
 from fairlead.controllers.simulation.runtime.process import Process, Program
 from fairlead.controllers.simulation.runtime.shell_nodes import Command
 
 MAX_CALLS = 20  # nested functions and scripts
 SYNTAX_ERROR = 2  # the exit code
+_MAX_HELD, _OVERHEAD = 16 * 1024 * 1024, 200  # bytes of variables, and those of one without value
+_MAX_FUNCTIONS, _MAX_BACKGROUND = 1_000, 100
 
 
 class ShellExit(Exception):
@@ -43,6 +46,29 @@ class ShellState:
     functions: dict[str, Command] = field(default_factory=dict)
     background: list[Callable[[], Program]] = field(default_factory=list)
     calls: int = 0
+    _held: Held = field(default_factory=lambda: Held(_MAX_HELD))
+
+    def assign(self, values: Mapping[str, str]) -> None:
+        """Set variables. Raises OutOfMemory."""
+        environment = self.process.environment
+        for name, value in values.items():
+            old = environment.get(name)
+            growth = len(value) - (-_OVERHEAD - len(name) if old is None else len(old))
+            if not self._held.grow(growth):
+                raise OutOfMemory
+            environment[name] = value
+
+    def define(self, name: str, body: Command) -> None:
+        """Define a function. Raises OutOfMemory."""
+        if len(self.functions) >= _MAX_FUNCTIONS:
+            raise OutOfMemory
+        self.functions[name] = body
+
+    def add_background(self, begin: Callable[[], Program]) -> None:
+        """Begin something when the shell waits for it. Raises OutOfMemory."""
+        if len(self.background) >= _MAX_BACKGROUND:
+            raise OutOfMemory
+        self.background.append(begin)
 
     def copy(self) -> ShellState:
         """The state of a subshell: what it changes is its own."""

@@ -44,6 +44,8 @@ _PARAMETER_OPERATOR = re.compile(r":?[-=+?]|##?|%%?")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=", re.ASCII)
 _KEYWORD = re.compile(r"[a-z]+|\}")
 _IN = re.compile(r"in(?=[\s;])")
+# `[[` with operators inside, or with `=~`.
+_UNSUPPORTED_TEST = re.compile(r"\[\[\s(?:(?!.*\s\]\]\Z)|.*\s=~\s)", re.DOTALL)
 _PLAIN = re.compile(r"[^\s;&|<>()'\"\\$`]+")
 _REDIRECT = re.compile(r"([0-9]?)(>>|>&|<<-?|>\||>|<)")
 _ENDS_WORD = frozenset(" \t\n;&|<>()")
@@ -285,7 +287,7 @@ class _Parser:
             self._take(";;")
 
     def _simple(self) -> Simple | Function:
-        command = Simple()
+        command, begin = Simple(), self.at
         while True:
             self._blanks()
             redirect = self._redirect(command.redirects)
@@ -307,6 +309,8 @@ class _Parser:
                 return Function(name[0], self._command())
             command.words.append(self._word())
         if not (command.words or command.assignments or command.redirects):
+            raise self.unexpected()
+        if _UNSUPPORTED_TEST.match(self.text[begin : self.at].rstrip()):
             raise self.unexpected()
         return command
 

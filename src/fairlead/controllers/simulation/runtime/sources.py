@@ -14,7 +14,7 @@ from fairlead.codec.types.quantity import quantity
 from fairlead.controllers.simulation.runtime.files import Entry
 
 CONFIG_MAPS, SECRETS = "core/v1/configmaps", "core/v1/secrets"
-SERVICES = "core/v1/services"
+SERVICES, CLAIMS = "core/v1/services", "core/v1/persistentvolumeclaims"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]", re.DOTALL)
 _REFERENCE = re.compile(r"\$(\$|\(([-._a-zA-Z][-._a-zA-Z0-9]*)\))")
@@ -43,8 +43,11 @@ class Sources:
         services: Callable[[str], Iterator[Object]],
         token: Issuer,
         allocatable: Callable[[], Mapping[str, str]],
+        current: Callable[[], Object] | None = None,
     ) -> None:
+        """`current` returns the pod as it is now."""
         self._pod = pod
+        self.current = current or (lambda: pod)
         self._find = find
         self._services = services
         self._token = token
@@ -77,18 +80,25 @@ class Sources:
             raise MissingSource(f"couldn't find key {key} in {_KINDS[resource]} {where}")
         return data.get(key)
 
+    def volume_of(self, claim: str) -> str:
+        """The name of the volume that is bound to a claim; empty if there is none."""
+        found = self._find(CLAIMS, self._pod["metadata"]["namespace"], claim)
+        name: str = (found or {}).get("spec", {}).get("volumeName") or ""
+        return name
+
     # Fields
 
     def field(self, path: str) -> str:
         """The text of a field of the pod; empty if it has none."""
+        pod = self.current()
         if match := _SUBSCRIPT.fullmatch(path):
-            return str((self._pod["metadata"].get(match[1]) or {}).get(match[2], ""))
+            return str((pod["metadata"].get(match[1]) or {}).get(match[2], ""))
         if path in ("metadata.labels", "metadata.annotations"):
-            return _listed(self._pod["metadata"].get(path.partition(".")[2]) or {})
+            return _listed(pod["metadata"].get(path.partition(".")[2]) or {})
         if path in ("status.podIPs", "status.hostIPs"):
-            addresses = self._pod["status"].get(path.partition(".")[2]) or ()
+            addresses = pod["status"].get(path.partition(".")[2]) or ()
             return ",".join(address["ip"] for address in addresses)
-        value: object = self._pod
+        value: object = pod
         for name in path.split("."):
             value = value.get(name) if isinstance(value, dict) else None
         return "" if value is None else str(value)
@@ -97,10 +107,8 @@ class Sources:
         """The text of a request or limit of a container, in units of its divisor. A missing limit
         is what the node has."""
         name = reference.get("containerName") or container.get("name")
-        for each in (
-            *self._pod["spec"]["containers"],
-            *(self._pod["spec"].get("initContainers") or ()),
-        ):
+        spec = self.current()["spec"]
+        for each in (*spec["containers"], *(spec.get("initContainers") or ())):
             if each["name"] == name:
                 container = each
         family, _, resource = reference["resource"].partition(".")
@@ -163,12 +171,7 @@ class Sources:
             if not address or address == "None" or not ports:
                 continue
             prefix = service["metadata"]["name"].upper().replace("-", "_")
-            variables[f"{prefix}_SERVICE_HOST"] = address
-            variables[f"{prefix}_SERVICE_PORT"] = str(ports[0]["port"])
-            for port in ports:
-                if port.get("name"):
-                    name = port["name"].upper().replace("-", "_")
-                    variables[f"{prefix}_SERVICE_PORT_{name}"] = str(port["port"])
+            variables |= _variables_of(prefix, address, ports)
         return variables
 
     # Files of volumes
@@ -185,8 +188,21 @@ class Sources:
                 entries |= self.downward(downward.get("items") or (), mode)
             if (token := source.get("serviceAccountToken")) is not None:
                 text = self._token(self._pod, token)
-                entries[f"/{token['path']}"] = Entry(text.encode(), mode)
+                entries[f"/{token['path']}"] = self._token_file(text, mode)
         return entries
+
+    def _token_file(self, text: str, mode: int) -> Entry:
+        """A token can be read by the user of all containers, or by the group of the pod."""
+        spec = self._pod["spec"]
+        common = spec.get("securityContext") or {}
+        if common.get("fsGroup") is not None:
+            return Entry(text.encode(), 0o640, 0, common["fsGroup"])
+        users = {
+            (each.get("securityContext") or {}).get("runAsUser", common.get("runAsUser"))
+            for each in (*(spec.get("initContainers") or ()), *spec["containers"])
+        }
+        user = users.pop() if len(users) == 1 else None
+        return Entry(text.encode(), mode) if user is None else Entry(text.encode(), 0o600, user)
 
     def downward(self, items: Sequence[Object], mode: int) -> dict[str, Entry]:
         entries = {}
@@ -252,6 +268,49 @@ def expand(text: str, environment: Mapping[str, str]) -> str:
         return environment.get(match[2], match[0])
 
     return _REFERENCE.sub(replacement, text)
+
+
+def sub_path(mount: Object, environment: Mapping[str, str]) -> str:
+    """The part of its volume that a mount shows. Raises MissingSource."""
+    expression = mount.get("subPathExpr")
+    if not expression:
+        return mount.get("subPath") or ""
+    names = {match[2] for match in _REFERENCE.finditer(expression) if match[1] != "$"}
+    missing = sorted(name for name in names if not environment.get(name))
+    if missing:
+        raise MissingSource(f"missing value for {', '.join(missing)}")
+    path = expand(expression, environment)
+    if path.startswith("/"):
+        raise MissingSource(f"error SubPath `{path}` must not be an absolute path")
+    if ".." in path.split("/"):
+        raise MissingSource(f"unable to provision SubPath `{path}`: must not contain '..'")
+    return path
+
+
+def _variables_of(prefix: str, address: str, ports: Sequence[Object]) -> dict[str, str]:
+    """The variables of a service, and those that links between containers once had."""
+    first = ports[0]
+    variables = {
+        f"{prefix}_SERVICE_HOST": address,
+        f"{prefix}_SERVICE_PORT": str(first["port"]),
+    }
+    for port in ports:
+        if port.get("name"):
+            name = port["name"].upper().replace("-", "_")
+            variables[f"{prefix}_SERVICE_PORT_{name}"] = str(port["port"])
+    host = f"[{address}]" if ":" in address else address
+    for port in ports:
+        protocol, number = port.get("protocol", "TCP"), port["port"]
+        url, link = f"{protocol.lower()}://{host}:{number}", f"{prefix}_PORT_{number}_{protocol}"
+        if port is first:
+            variables[f"{prefix}_PORT"] = url
+        variables |= {
+            link: url,
+            f"{link}_PROTO": protocol.lower(),
+            f"{link}_PORT": str(number),
+            f"{link}_ADDR": address,
+        }
+    return variables
 
 
 def _listed(values: Mapping[str, str]) -> str:

@@ -1,44 +1,104 @@
-"""The terminal of a command (`kubectl exec -it`): echoes and edits what is typed, line by line."""
+"""The streams of a command that a client talks to, and its terminal (`kubectl exec -it`), which
+echoes and edits what is typed, line by line."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
-from fairlead.controllers.simulation.runtime.process import STDOUT
+from fairlead.controllers.simulation.runtime.process import STDOUT, Interrupted
 from fairlead.operations.api import CommandStreams
 
 _INTERRUPT, _END, _BACKSPACES = 0x03, 0x04, (0x08, 0x7F)
-_MAX_LINE = 4096
-INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
+_MAX_LINE, _MAX_LINES = 4096, 1000
+
+Record = Callable[[int, bytes], None]
 
 
-class Interrupted(Exception):
-    """Ctrl-C was typed."""
+class Pipes:
+    """Stands between a program and the streams of a client. `record` is told what it writes."""
 
+    is_terminal = False
 
-class Terminal:
-    """Stands between a program and the streams of a client. Raises Interrupted where the program
-    waits for input."""
-
-    def __init__(self, streams: CommandStreams) -> None:
+    def __init__(self, streams: CommandStreams, record: Record | None = None) -> None:
         self._streams = streams
-        self._line = bytearray()
-        self._lines: list[bytes] = []
+        self._record = record
+
+    async def read(self) -> bytes:
+        return await self._streams.read()
 
     async def write(self, stream: int, data: bytes) -> None:
-        await self._streams.write(STDOUT, data.replace(b"\n", b"\r\n"))
+        if self._record is not None:
+            self._record(stream, data)
+        await self._streams.write(stream, data)
+
+    async def pause(self, seconds: float) -> None:
+        """Let time pass."""
+        await asyncio.sleep(seconds)
+
+    def close(self) -> None: ...
+
+
+class Terminal(Pipes):
+    """Raises Interrupted where Ctrl-C is typed, while the program waits or reads."""
+
+    is_terminal = True
+
+    def __init__(self, streams: CommandStreams, record: Record | None = None) -> None:
+        super().__init__(streams, record)
+        self._line = bytearray()
+        self._lines: list[bytes] = []
+        self._reading: asyncio.Task[bytes] | None = None
+        self._is_at_end = False
+        self._typed_ahead = b""  # what was not looked at yet
+
+    async def write(self, stream: int, data: bytes) -> None:
+        await super().write(STDOUT, data.replace(b"\n", b"\r\n"))
 
     async def read(self) -> bytes:
         while not self._lines:
-            data = await self._streams.read()
-            if not data:
+            if self._is_at_end:
                 return b""
-            await self._type(data)
+            await self._take(None)
         return self._lines.pop(0)
+
+    async def pause(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while not self._is_at_end and len(self._lines) < _MAX_LINES:
+            left = end - loop.time()
+            if left <= 0:
+                return
+            await self._take(left)
+        await asyncio.sleep(max(0.0, end - loop.time()))
+
+    def close(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+
+    async def _take(self, seconds: float | None) -> None:
+        """Take what is typed within so many seconds."""
+        if self._typed_ahead:
+            await self._type_some()
+            return
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(self._streams.read())
+        done, _ = await asyncio.wait({self._reading}, timeout=seconds)
+        if not done:
+            return
+        self._typed_ahead = self._reading.result()
+        self._reading = None
+        self._is_at_end = not self._typed_ahead
+        await self._type_some()
+
+    async def _type_some(self) -> None:
+        await asyncio.sleep(0)  # others work between two pieces
+        data, self._typed_ahead = self._typed_ahead[:_MAX_LINE], self._typed_ahead[_MAX_LINE:]
+        await self._type(data)
 
     async def _type(self, data: bytes) -> None:
         echo = bytearray()
-        for code in data:
+        for at, code in enumerate(data, 1):
             if code in (0x0A, 0x0D):
                 self._lines.append(bytes(self._line) + b"\n")
                 self._line.clear()
@@ -48,6 +108,9 @@ class Terminal:
                     self._line.pop()
                     echo += b"\b \b"
             elif code == _INTERRUPT:
+                self._line.clear()
+                self._lines.clear()
+                self._typed_ahead = data[at:] + self._typed_ahead
                 await self._streams.write(STDOUT, bytes(echo) + b"^C\r\n")
                 raise Interrupted
             elif code == _END:
@@ -58,4 +121,3 @@ class Terminal:
                 echo.append(code)
         if echo:
             await self._streams.write(STDOUT, bytes(echo))
-        await asyncio.sleep(0)

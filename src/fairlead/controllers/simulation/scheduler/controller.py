@@ -59,10 +59,17 @@ class Scheduler:
     workers = 2
 
     def __init__(
-        self, api: Api, simulated_nodes: SimulatedNodes, client: Client, events: Recorder
+        self,
+        api: Api,
+        simulated_nodes: SimulatedNodes,
+        client: Client,
+        events: Recorder,
+        placed: set[str],
     ) -> None:
+        """Adds the keys of pods to `placed` before it binds them."""
         self._client = client
         self._events = events
+        self._bound_here = placed
         self._pods = api.resources.named(PODS)
         self._namespaces = client.collection(_NAMESPACES)
         self._cluster = Cluster(simulated_nodes.numbers, api.dialect, self._labels_of)
@@ -242,7 +249,7 @@ class Scheduler:
             pending = self._devices.with_delegated(pending)
             if pending.spec.get("resourceClaims") or pending.delegated:
                 return await self._decide_with_devices(pending, self._devices)
-        result = self._judge.judge(pending)
+        result = self._judge.search(pending)
         if not result.nodes:
             await self._give_up(pending, result)
             return None
@@ -337,10 +344,12 @@ class Scheduler:
         pending, node = decided
         metadata = pending.pod["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
+        self._bound_here.add(key)
         try:
             await self._client.bind(namespace, name, metadata["uid"], node.name)
         except Exception as error:
             self._log(key, error)
+            self._bound_here.discard(key)
             home = self._cluster.node_of(key)
             if home is not None and home.pods[key] is pending.facts:  # the model is not newer
                 self._cluster.remove(key)

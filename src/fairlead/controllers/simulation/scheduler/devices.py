@@ -27,7 +27,6 @@ from fairlead.controllers.devices.claims import (
     is_reserved_for,
 )
 from fairlead.controllers.devices.extended import (
-    classes_by_resource,
     new_claim,
     requests_of,
 )
@@ -40,6 +39,7 @@ from fairlead.controllers.simulation.scheduler.selection import terms_match
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.resources.resource.claims import exact_requests
+from fairlead.resources.resource.extended_names import classes_by_resource
 from fairlead.storage.version import Version
 
 _UNTIL = Event.NODE | Event.POD_GONE | Event.DEVICE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 from fairlead.controllers.simulation.scheduler.cluster import (
@@ -20,6 +21,9 @@ from fairlead.controllers.simulation.scheduler.selection import selected
 from fairlead.controllers.simulation.scheduler.taints import cordoned, untolerated
 from fairlead.controllers.simulation.scheduler.topology_spread import even
 from fairlead.controllers.simulation.scheduler.volumes import VolumeRule
+
+# Nodes that fit and are compared for a pod; the others are not looked at.
+_MAX_FITTING = 100
 
 
 class FilterResult(NamedTuple):
@@ -42,6 +46,7 @@ class FilterChain:
 
     def __init__(self, cluster: Cluster, volumes: VolumeRule) -> None:
         self._cluster = cluster
+        self._first = 0  # the index of the node that the last search began with
         self._rules: tuple[Rule, ...] = (
             weighable,
             cordoned,
@@ -65,19 +70,42 @@ class FilterChain:
             without_anti_affinity,
         )
 
+    def search(self, pending: PendingPod) -> FilterResult:
+        """Judge the nodes until enough of them fit."""
+        return self.judge(pending, self._candidates(pending), _MAX_FITTING)
+
+    def _candidates(self, pending: PendingPod) -> Iterable[NodeSummary]:
+        """The node that preemption made room on, then all nodes. Each search starts 100 nodes after
+        the last one, so that pods spread over all nodes."""
+        nodes = self._cluster.nodes
+        if len(nodes) <= _MAX_FITTING:
+            return nodes
+        self._first = first = (self._first + _MAX_FITTING) % len(nodes)
+        candidates = chain(islice(nodes, first, None), islice(nodes, first))
+        nominated = self._cluster.summaries.get(pending.nominated)
+        if nominated is None or not nominated.present:
+            return candidates
+        return chain([nominated], (node for node in candidates if node is not nominated))
+
     def judge(
-        self, pending: PendingPod, candidates: Sequence[NodeSummary] | None = None
+        self,
+        pending: PendingPod,
+        candidates: Iterable[NodeSummary] | None = None,
+        most: int | None = None,
     ) -> FilterResult:
-        """Judge the candidates, by default all nodes."""
+        """Judge the candidates, by default all nodes, until `most` of them fit."""
         cluster = self._cluster
         filters = self._filters(pending, self._rules)
-        nodes, refusals = [], {}
+        nodes: list[NodeSummary] = []
+        refusals = {}
         for node in cluster.nodes if candidates is None else candidates:
             refusal = _first(filters, node)
             if refusal is None and cluster.nominated:
                 refusal = self._beside_nominated(pending, node)
             if refusal is None:
                 nodes.append(node)
+                if len(nodes) == most:
+                    break
             else:
                 refusals[node.name] = refusal
         return FilterResult(nodes, refusals)

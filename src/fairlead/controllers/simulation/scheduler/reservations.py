@@ -17,10 +17,10 @@ from fairlead.controllers.devices.claims import (
     is_reserved_for,
     without_finalizer,
 )
-from fairlead.controllers.devices.extended import EXTENDED_CLAIM
 from fairlead.controllers.simulation.scheduler.cluster import NodeSummary
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
+from fairlead.resources.resource.extended_names import EXTENDED_CLAIM
 
 
 class Devices(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, Decimal
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from fairlead.controllers.volumes.facts import (
     is_bound_to,
     is_going,
     is_selected,
+    is_within,
     reserved,
     size_of,
     size_wanted,
@@ -228,7 +229,7 @@ class VolumeRule:
         if storage_class is None or storage_class["provisioner"] == self._no_provisioner:
             return False
         allowed = storage_class.get("allowedTopologies") or ()
-        return not allowed or any(_is_within(term, node.labels) for term in allowed)
+        return not allowed or any(is_within(term, node.labels) for term in allowed)
 
     def _capacities(self, claim: Object) -> list[Object] | None:
         """The published capacities that are large enough for a claim; None if its driver publishes
@@ -260,11 +261,6 @@ def _has_room(capacities: Sequence[Object] | None, node: NodeSummary) -> bool:
     return capacities is None or any(
         selector_matches(capacity.get("nodeTopology"), node.labels) for capacity in capacities
     )
-
-
-def _is_within(term: Object, labels: Mapping[str, str]) -> bool:
-    rules = term.get("matchLabelExpressions") or ()
-    return all(labels.get(rule["key"]) in rule["values"] for rule in rules)
 
 
 def _is_reachable(volume: Object, node: NodeSummary) -> bool:

@@ -1,0 +1,205 @@
+"""How containers stop: their preStop hooks, what their processes do on SIGTERM, and in which
+order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from fairlead.base.caches import BoundedCache
+from fairlead.codec.types.times import parse_time
+from fairlead.controllers.events import NORMAL, WARNING
+from fairlead.controllers.simulation.agent.commands import MainProcessOf
+from fairlead.controllers.simulation.agent.containers import (
+    ALWAYS,
+    FAMILIES,
+    KILLED,
+    STOPPED,
+    Moment,
+    PodEvent,
+    end_running,
+    state_of,
+)
+from fairlead.controllers.simulation.agent.handlers import Handlers
+from fairlead.controllers.simulation.agent.pod_conditions import (
+    observed_generation,
+    pod_conditions,
+)
+from fairlead.controllers.simulation.behaviour import ContainerBehaviour, Kill, PodBehaviour
+from fairlead.controllers.simulation.runtime.commands import FOREVER
+from fairlead.controllers.simulation.runtime.sources import MissingSource
+from fairlead.operations.api import Object
+from fairlead.resources.core.pods import FINISHED
+from fairlead.resources.core.pods.totals import is_sidecar
+
+_MAX_CACHED = 4_096
+_LEAST_GRACE = 2.0  # seconds that a container has at least after its hook
+
+Record = Callable[[Object, PodEvent], None]  # records an event about a pod
+
+
+class Running(NamedTuple):
+    """A running container."""
+
+    container: Object
+    status: Object
+    path: str
+    is_sidecar: bool
+
+    @property
+    def name(self) -> str:
+        name: str = self.container["name"]
+        return name
+
+
+def running(pod: Object) -> Iterator[Running]:
+    """The running containers of a pod, those that other ones need last."""
+    for family, list_name in (*FAMILIES[1:], FAMILIES[0]):
+        statuses = {each["name"]: each for each in pod["status"].get(list_name) or ()}
+        first = family == "initContainers"
+        containers = pod["spec"].get(family) or ()
+        for container in reversed(containers) if first else containers:
+            status = statuses.get(container["name"])
+            if status is not None and "running" in state_of(status):
+                path = f"spec.{family}{{{container['name']}}}"
+                yield Running(container, status, path, first and is_sidecar(container))
+
+
+class _Stop(NamedTuple):
+    """How a container stops that is told to at `begin`: how many seconds its hook takes, and how
+    many its process from SIGTERM to its end."""
+
+    begin: float
+    hook: float
+    seconds: float
+    code: int
+
+    def kill(self, killed: float, turn: float) -> Kill:
+        """When it ends if it is killed at a time. `turn`: SIGTERM is not sent earlier."""
+        end = max(self.begin + self.hook, turn) + self.seconds
+        return Kill(killed, KILLED) if end > killed else Kill(end, self.code)
+
+
+class Terminations:
+    """Stops containers. What was decided of one is kept while it stops; after a restart of the
+    server it is decided again."""
+
+    def __init__(self, handlers: Handlers, main_process: MainProcessOf, record: Record) -> None:
+        self._handlers = handlers
+        self._main_process = main_process
+        self._record = record
+        self._stops: BoundedCache[str, _Stop] = BoundedCache(_MAX_CACHED)
+
+    def of_pod(
+        self, pod: Object, behaviour: PodBehaviour, begin: float, killed: float
+    ) -> dict[str, Kill]:
+        """When the running containers of a deleted pod end, by name. Sidecars stop after the
+        others, one after the other."""
+        kills: dict[str, Kill] = {}
+        turn = begin
+        for each in running(pod):
+            own = behaviour.of(each.name)
+            stop = self._stop(pod, each, own, begin, f"Stopping container {each.name}")
+            if each.is_sidecar:
+                turn = max((kill.end for kill in kills.values()), default=begin)
+            kills[each.name] = _sooner(stop.kill(killed, turn), each, own)
+        return kills
+
+    def of_container(
+        self,
+        pod: Object,
+        each: Running,
+        behaviour: ContainerBehaviour,
+        begin: float,
+        grace: float,
+        text: str,
+    ) -> Kill:
+        """When a container ends that is stopped within its pod. `text` is told, unless empty."""
+        stop = self._stop(pod, each, behaviour, begin, text)
+        least = stop.begin + min(stop.hook, grace) + _LEAST_GRACE
+        return _sooner(stop.kill(max(stop.begin + grace, least), 0.0), each, behaviour)
+
+    def _stop(
+        self, pod: Object, each: Running, behaviour: ContainerBehaviour, begin: float, text: str
+    ) -> _Stop:
+        identity = each.status.get("containerID", "")
+        stop = self._stops.get(identity)
+        if stop is None:
+            if text:
+                self._record(pod, PodEvent(NORMAL, "Killing", text, each.path))
+            hook = self._run_hook(pod, each)
+            seconds, code = self._end_on_signal(pod, each, behaviour, begin + hook)
+            stop = _Stop(begin, hook, seconds, code)
+            self._stops.keep(identity, stop, len(identity))
+        return stop
+
+    def _run_hook(self, pod: Object, each: Running) -> float:
+        hook = (each.container.get("lifecycle") or {}).get("preStop")
+        if hook is None:
+            return 0.0
+        outcome = self._handlers.run_hook(pod, each.container, each.status, hook)
+        if not outcome.succeeded and outcome.seconds != FOREVER:
+            event = PodEvent(WARNING, "FailedPreStopHook", "PreStopHook failed", each.path)
+            self._record(pod, event)
+        return outcome.seconds
+
+    def _end_on_signal(
+        self, pod: Object, each: Running, behaviour: ContainerBehaviour, moment: float
+    ) -> tuple[float, int]:
+        """How many seconds after SIGTERM a container ends, and its exit code."""
+        spec = pod["spec"]
+        code = 0 if spec.get("restartPolicy", ALWAYS) == ALWAYS else STOPPED
+        if behaviour.stop_after is not None or not behaviour.runs_command:
+            return behaviour.stop_after or 0.0, code
+        if spec.get("shareProcessNamespace") or spec.get("hostPID"):
+            return 0.0, STOPPED  # only the first process of a container may ignore signals
+        try:
+            main = self._main_process(pod, each.container, each.status)
+        except MissingSource:
+            return 0.0, code
+        at = moment - main.began
+        run = main.terminate(at)
+        return (FOREVER, KILLED) if run is None else (max(0.0, run.end - at), run.code)
+
+
+def _sooner(kill: Kill, each: Running, behaviour: ContainerBehaviour) -> Kill:
+    """The end that a container comes to by itself, if it is earlier."""
+    started = each.status["state"]["running"].get("startedAt")
+    if behaviour.exit_after is None or not started:
+        return kill
+    end = parse_time(started).timestamp() + behaviour.exit_after
+    return Kill(end, behaviour.exit_code or 0) if end < kill.end else kill
+
+
+# The status of a pod whose containers end because it is deleted
+
+
+def with_ended(pod: Object, codes: Mapping[str, int], reports_network: bool, now: Moment) -> Object:
+    """The status of a pod some of whose containers have ended with these codes."""
+    status = {**pod["status"], **observed_generation(pod)}
+    end_running(status, codes.get, now)
+    status["conditions"] = pod_conditions(pod, status, (), reports_network, now.text)
+    return status
+
+
+def status_at_end(
+    pod: Object, now: Moment, codes: Mapping[str, int], *, is_final: bool, reports_network: bool
+) -> Object:
+    """The last status of a deleted pod, whose containers end with these codes. A pod that was to
+    finish by itself gets a final phase; `is_final`: other pods too."""
+    if pod["status"].get("phase") in FINISHED:
+        return dict(pod["status"])
+    status = {**pod["status"], **observed_generation(pod)}
+    end_running(status, codes.get, now)
+    if is_final or pod["spec"].get("restartPolicy", ALWAYS) != ALWAYS:
+        status["phase"] = _final_phase(status)
+    status["conditions"] = pod_conditions(pod, status, (), reports_network, now.text)
+    return status
+
+
+def _final_phase(status: Object) -> str:
+    states = [state_of(item) for item in status.get("containerStatuses") or ()]
+    succeeded = states and all(
+        "terminated" in state and not state["terminated"].get("exitCode") for state in states
+    )
+    return "Succeeded" if succeeded else "Failed"

@@ -1,0 +1,331 @@
+"""Programs that show and change how files are kept, and what a system is set to."""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+from collections.abc import Callable, Generator, Mapping
+
+from fairlead.controllers.simulation.runtime.files import Entry, FileError
+from fairlead.controllers.simulation.runtime.process import (
+    STDOUT,
+    Effect,
+    Process,
+    Program,
+    Step,
+    Wait,
+    Write,
+    error,
+    operands,
+    output,
+    read_all,
+    start,
+)
+
+_MAX_DATA = 256 * 1024
+_BLOCKS = 104857600  # of a file system, of 1 KiB each
+_SIZE = re.compile(r"(\d{1,9})([kKMGwbc]?)")
+_UNITS = {"": 1, "c": 1, "w": 2, "b": 512, "k": 1024, "K": 1024, "M": 1024**2, "G": 1024**3}
+
+
+def _stat(process: Process) -> Program:
+    """`stat [-c FORM] FILE...`"""
+    words, form = list(process.arguments[1:]), "%n"
+    names = []
+    while words:
+        word = words.pop(0)
+        if word in ("-c", "--format", "-f") and words:
+            form = words.pop(0)
+        elif word.startswith(("-c", "--format=")):
+            form = word.removeprefix("--format=").removeprefix("-c")
+        elif not word.startswith("-"):
+            names.append(word)
+    code = 0
+    for name in names:
+        path = process.path(name)
+        entry = process.files.entry(path)
+        if entry is None:
+            yield error(f"stat: can't stat '{name}': No such file or directory\n")
+            code = 1
+        else:
+            yield output(_facts(form, name, entry, process.files.file_system(path)) + "\n")
+    return code
+
+
+def _facts(form: str, name: str, entry: Entry, system: str) -> str:
+    is_directory = entry.data is None
+    values = {
+        "a": f"{entry.mode:o}",
+        "A": ("d" if is_directory else "-") + rights(entry.mode),
+        "F": "directory" if is_directory else "regular file",
+        "g": str(entry.group),
+        "n": name,
+        "s": str(len(entry.data or b"")),
+        "T": system,
+        "u": str(entry.user),
+        "%": "%",
+    }
+    return re.sub("%(.)", lambda match: values.get(match[1], match[0]), form)
+
+
+def rights(mode: int) -> str:
+    """The rights of a mode as letters."""
+    return "".join(
+        sign if mode >> (8 - place) & 1 else "-" for place, sign in enumerate("rwxrwxrwx")
+    )
+
+
+def _change(process: Process) -> Program:
+    """`chmod` with a number, `chown` and `chgrp` with numbers."""
+    flags, words = operands(process)
+    program = posixpath.basename(process.arguments[0])
+    if len(words) < 2:
+        yield error(f"{program}: missing operand\n")
+        return 1
+    wanted, *names = words
+    fields = _change_of(program, wanted)
+    code = 0
+    for name in names:
+        yield Step()
+        try:
+            path = process.path(name)
+            for inner, entry in list(process.files.walk(path)) if "R" in flags else [(path, None)]:
+                process.files.change(inner, **fields(entry or process.files.entry(path)))
+        except FileError as failed:
+            yield error(f"{program}: {name}: {failed.reason}\n")
+            code = 1
+    return code
+
+
+def _change_of(program: str, wanted: str) -> Callable[[Entry | None], dict[str, int]]:
+    if program == "chmod":
+        if re.fullmatch("[0-7]{1,4}", wanted):
+            return lambda entry: {"mode": int(wanted, 8)}
+        adds = re.fullmatch(r"[ugoa]*([+-])([rwx]+)", wanted)
+        bits = sum({"r": 0o444, "w": 0o222, "x": 0o111}[each] for each in (adds[2] if adds else ""))
+        if adds is not None and adds[1] == "-":
+            return lambda entry: {"mode": (entry.mode if entry else 0) & ~bits}
+        return lambda entry: {"mode": (entry.mode if entry else 0) | bits}
+    user, _, group = wanted.partition(":")
+    if program == "chgrp":
+        user, group = "", wanted
+    pairs = {"user": user, "group": group}
+    numbers = {name: int(text) for name, text in pairs.items() if text.isdigit()}
+    return lambda entry: numbers
+
+
+def _find(process: Process) -> Program:
+    """`find [DIRECTORY...] [-type f|d] [-name PATTERN]`"""
+    words = process.arguments[1:]
+    at = next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
+    places, rules = words[:at] or ["."], dict(zip(words[at::2], words[at + 1 :: 2], strict=False))
+    kind, pattern = rules.get("-type", ""), rules.get("-name", "*")
+    expression = re.compile(re.escape(pattern[:100]).replace(r"\*", ".*").replace(r"\?", "."))
+    code = 0
+    for place in places:
+        path = process.path(place)
+        try:
+            for inner, entry in process.files.walk(path):
+                is_wanted = not kind or (entry.data is None) == (kind == "d")
+                if is_wanted and expression.fullmatch(posixpath.basename(inner)[:255]):
+                    yield output(f"{place.rstrip('/')}{inner[len(path.rstrip('/')) :]}\n")
+        except FileError as failed:
+            yield error(f"find: {place}: {failed.reason}\n")
+            code = 1
+    return code
+
+
+def _dd(process: Process) -> Program:
+    """`dd if=FILE of=FILE bs=N count=N`"""
+    given = dict(word.partition("=")[::2] for word in process.arguments[1:])
+    block, count = _size(given.get("bs", "512")), given.get("count", "")
+    limit = min(block * int(count), _MAX_DATA) if count.isdigit() else _MAX_DATA
+    try:
+        data = yield from _source(process, given.get("if", ""), limit)
+        if target := given.get("of", ""):
+            process.files.write(process.path(target), data)
+        else:
+            yield Write(STDOUT, data)
+    except FileError as failed:
+        yield error(f"dd: can't open {failed}\n")
+        return 1
+    copied = len(data) // max(1, block)
+    yield error(f"{copied}+0 records in\n{copied}+0 records out\n")
+    return 0
+
+
+def _source(process: Process, name: str, limit: int) -> Generator[Effect, bytes, bytes]:
+    """What is copied. Raises FileError."""
+    if name == "/dev/zero":
+        return bytes(limit)
+    if name in ("/dev/urandom", "/dev/random"):
+        seed = f"{process.hostname}{process.time()}".encode()
+        return hashlib.shake_128(seed).digest(limit)
+    if name:
+        return process.files.read(process.path(name))[:limit]
+    return (yield from read_all(limit))
+
+
+def _size(text: str) -> int:
+    match = _SIZE.fullmatch(text)
+    return int(match[1]) * _UNITS[match[2]] if match else 512
+
+
+def _df(process: Process) -> Program:
+    yield output("Filesystem           1K-blocks      Used Available Use% Mounted on\n")
+    for path, root in process.files.mounted():
+        blocks = root.size // 1024 or _BLOCKS
+        yield output(f"{root.file_system:<20} {blocks} 0 {blocks}   0% {path}\n")
+    return 0
+
+
+def _mount(process: Process) -> Program:
+    words = process.arguments[1:]
+    wanted = words[words.index("-t") + 1 :][:1] if "-t" in words else []
+    for path, root in process.files.mounted():
+        system = root.file_system
+        if not wanted or system in wanted[0].split(","):
+            yield output(f"{system} on {path} type {system} (rw,relatime)\n")
+    return 0
+
+
+def _name_of(process: Process) -> Program:
+    """`basename` and `dirname`."""
+    words = process.arguments[1:]
+    if not words:
+        yield error(f"{process.arguments[0]}: missing operand\n")
+        return 1
+    if posixpath.basename(process.arguments[0]) == "dirname":
+        yield output(f"{posixpath.dirname(words[0]) or '.'}\n")
+    else:
+        name = posixpath.basename(words[0].rstrip("/"))
+        yield output(f"{name.removesuffix(words[1]) if len(words) > 1 else name}\n")
+    return 0
+
+
+def _timeout(process: Process) -> Program:
+    """Runs a command; nothing is ended early, as commands take no time by themselves."""
+    words = [word for word in process.arguments[1:] if not word.startswith("-")]
+    if len(words) < 2:
+        yield error("timeout: missing operand\n")
+        return 125
+    return (yield from start(process.child(words[1:])))
+
+
+def _which(process: Process) -> Program:
+    code = 0
+    for name in process.arguments[1:]:
+        program = process.find(process.child([name]))
+        if program is None:
+            code = 1
+            continue
+        program.close()
+        yield output(f"/usr/bin/{name}\n")
+    return code
+
+
+def _rmdir(process: Process) -> Program:
+    code = 0
+    for name in operands(process)[1]:
+        path = process.path(name)
+        try:
+            if process.files.list(path):
+                raise FileError(path, "Directory not empty")
+            process.files.remove(path)
+        except FileError as failed:
+            yield error(f"rmdir: {name}: {failed.reason}\n")
+            code = 1
+    return code
+
+
+def _diff(process: Process) -> Program:
+    """`diff` and `cmp`: whether two files are equal."""
+    _, names = operands(process)
+    try:
+        first, second = (process.files.read(process.path(name)) for name in names[:2])
+    except (FileError, ValueError) as failed:
+        yield error(f"{process.arguments[0]}: {failed}\n")
+        return 2
+    if first == second:
+        return 0
+    yield output(f"{names[0]} {names[1]} differ\n")
+    return 1
+
+
+def _sysctl(process: Process) -> Program:
+    code = 0
+    for name in operands(process)[1]:
+        name = name.replace("/", ".")
+        value = process.surroundings.settings.get(name)
+        if value is None:
+            yield error(f"sysctl: error: '{name}' is an unknown key\n")
+            code = 1
+        else:
+            yield output(f"{name} = {value}\n")
+    return code
+
+
+def _ip(process: Process) -> Program:
+    """`ip addr`; changes need rights that only privileged containers have."""
+    words = process.arguments[1:]
+    if any(word in ("add", "del", "delete", "set") for word in words):
+        if process.surroundings.is_privileged:
+            return 0
+        yield error("ip: RTNETLINK answers: Operation not permitted\n")
+        return 2
+    address = process.surroundings.network.address
+    yield output(
+        f"1: lo: inet 127.0.0.1/8 scope host lo\n2: eth0: inet {address}/24 scope global\n"
+    )
+    return 0
+
+
+def _show_rights(process: Process) -> Program:
+    """Shows the user after a program of root has set it."""
+    user = 0 if process.surroundings.may_rise else process.identity.user
+    yield output(f"Effective uid: {user}\n")
+    return 0
+
+
+def _yes(process: Process) -> Program:
+    yield output(" ".join(process.arguments[1:] or ["y"]) + "\n")
+    yield Wait(float("inf"))
+    return 0
+
+
+def _nproc(process: Process) -> Program:
+    yield output("16\n")
+    return 0
+
+
+def _xargs(process: Process) -> Program:
+    """Runs a command with the words of its input."""
+    data = yield from read_all(_MAX_DATA)
+    words = [word for word in process.arguments[1:] if not word.startswith("-")] or ["echo"]
+    return (yield from start(process.child([*words, *data.decode(errors="replace").split()])))
+
+
+SYSTEM_PROGRAMS: Mapping[str, Callable[[Process], Program]] = {
+    "basename": _name_of,
+    "chgrp": _change,
+    "chmod": _change,
+    "chown": _change,
+    "cmp": _diff,
+    "dd": _dd,
+    "df": _df,
+    "diff": _diff,
+    "dirname": _name_of,
+    "find": _find,
+    "ip": _ip,
+    "mount": _mount,
+    "nnp": _show_rights,
+    "nproc": _nproc,
+    "rmdir": _rmdir,
+    "stat": _stat,
+    "sysctl": _sysctl,
+    "timeout": _timeout,
+    "which": _which,
+    "xargs": _xargs,
+    "yes": _yes,
+}

@@ -1,0 +1,283 @@
+"""Programs that change texts: `cut`, `tr`, `uniq`, `sed`, `awk`, `base64` and sums."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from fairlead.base.patterns import PatternError, compiled
+from fairlead.controllers.simulation.runtime.files import FileError
+from fairlead.controllers.simulation.runtime.process import (
+    STDOUT,
+    Process,
+    Program,
+    Write,
+    error,
+    output,
+    read_all,
+)
+
+_MAX_INPUT = 256 * 1024
+_MAX_FIELDS = 1_000
+_SUBSTITUTION = re.compile(r"s(.)(.*?)(?<!\\)\1(.*?)(?<!\\)\1(g?)", re.DOTALL)
+_PRINT = re.compile(r"(?:NR\s*==\s*(\d{1,6})\s*)?\{\s*print\s*([^{}]*)\}")
+
+
+class _UsageError(Exception):
+    """The arguments are not understood."""
+
+
+def _texts(
+    change: Callable[[list[str], list[str]], Iterable[str]], taken: int
+) -> Callable[[Process], Program]:
+    """A program that turns lines into others. `change` gets the arguments and the lines; `taken` of
+    the arguments that are no flags are not files."""
+
+    def program(process: Process) -> Program:
+        words = process.arguments[1:]
+        names = [word for word in words if not word.startswith("-")][taken:]
+        try:
+            if names:
+                data = b"".join(process.files.read(process.path(name)) for name in names)
+            else:
+                data = yield from read_all(_MAX_INPUT)
+            lines = data.decode(errors="surrogateescape").splitlines(keepends=True)
+            yield output("".join(change(words, lines)))
+        except (FileError, PatternError, _UsageError, ValueError) as failed:
+            yield error(f"{process.arguments[0]}: {failed}\n")
+            return 1
+        return 0
+
+    return program
+
+
+def _option(words: list[str], letter: str) -> str | None:
+    """The value of a flag, in the same word or the next."""
+    for at, word in enumerate(words):
+        if word == f"-{letter}" and at + 1 < len(words):
+            return words[at + 1]
+        if word.startswith(f"-{letter}") and len(word) > 2:
+            return word[2:]
+    return None
+
+
+def _joined(words: list[str], letters: str) -> list[str]:
+    """The arguments with the values of flags in the same words as the flags."""
+    joined: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if len(word) == 2 and word[0] == "-" and word[1] in letters and rest:
+            word += rest.pop(0)
+        joined.append(word)
+    return joined
+
+
+def _ranges(text: str) -> list[tuple[int, int]]:
+    ranges = []
+    for piece in text.split(","):
+        match = re.fullmatch(r"(\d{0,6})(-?)(\d{0,6})", piece)
+        if match is None or not (match[1] or match[3]):
+            raise _UsageError(f"invalid list: {text}")
+        first = int(match[1] or 1)
+        last = int(match[3] or _MAX_INPUT) if match[2] else first
+        ranges.append((first, last))
+    return ranges
+
+
+def _cut(words: list[str], lines: list[str]) -> Iterable[str]:
+    fields, characters = _option(words, "f"), _option(words, "c")
+    separator = _option(words, "d") or "\t"
+    ranges = _ranges(fields or characters or "")
+    for line in lines:
+        text = line.rstrip("\n")
+        parts = text.split(separator) if fields else list(text)
+        if fields and len(parts) == 1:
+            yield f"{text}\n"
+            continue
+        kept = [
+            part
+            for number, part in enumerate(parts, start=1)
+            if any(first <= number <= last for first, last in ranges)
+        ]
+        yield (separator if fields else "").join(kept) + "\n"
+
+
+def _set_of(text: str) -> list[str]:
+    """The characters of a set of `tr`."""
+    text = text.replace("\\n", "\n").replace("\\t", "\t").replace("\\r", "\r")
+    named = {"[:upper:]": "A-Z", "[:lower:]": "a-z", "[:digit:]": "0-9", "[:space:]": " \t\n\r"}
+    for name, characters in named.items():
+        text = text.replace(name, characters)
+    found: list[str] = []
+    at = 0
+    while at < len(text):
+        if text[at + 1 : at + 2] == "-" and at + 2 < len(text):
+            found += map(chr, range(ord(text[at]), min(ord(text[at + 2]), 0x7F) + 1))
+            at += 3
+        else:
+            found.append(text[at])
+            at += 1
+    return found
+
+
+def _tr(words: list[str], lines: list[str]) -> Iterable[str]:
+    sets = [_set_of(word) for word in words if not word.startswith("-")]
+    text = "".join(lines)
+    if "-d" in words and sets:
+        return [text.translate({ord(each): None for each in sets[0]})]
+    if "-s" in words and len(sets) == 1:
+        return [re.sub(f"([{re.escape(''.join(sets[0]))}])\\1+", r"\1", text)]
+    if len(sets) < 2 or not sets[1]:
+        raise _UsageError("missing operand")
+    last = sets[1][-1]
+    table = {
+        ord(each): sets[1][at] if at < len(sets[1]) else last for at, each in enumerate(sets[0])
+    }
+    return [text.translate(table)]
+
+
+def _uniq(words: list[str], lines: list[str]) -> Iterable[str]:
+    groups: list[list[str]] = []
+    for line in lines:
+        if groups and groups[-1][0] == line:
+            groups[-1].append(line)
+        else:
+            groups.append([line])
+    if "-c" in words:
+        return [f"{len(group):7} {group[0]}" for group in groups]
+    return [group[0] for group in groups]
+
+
+def _sed(words: list[str], lines: list[str]) -> Iterable[str]:
+    """`s/PATTERN/TEXT/[g]`, and `Np` with `-n`."""
+    script = _option(words, "e") or next((word for word in words if not word.startswith("-")), "")
+    if match := re.fullmatch(r"(\d{1,6})p", script):
+        return lines[int(match[1]) - 1 : int(match[1])]
+    match = _SUBSTITUTION.fullmatch(script)
+    if match is None:
+        raise _UsageError(f"unsupported command: {script}")
+    pattern, text = compiled(match[2]), match[3]
+    changed = []
+    for line in lines:
+        found = list(pattern.finditer(line.rstrip("\n")))[: None if match[4] else 1]
+        for each in reversed(found):
+            line = line[: each.start()] + text.replace("&", each.group(0)) + line[each.end() :]
+        changed.append(line)
+    return changed
+
+
+def _awk(words: list[str], lines: list[str]) -> Iterable[str]:
+    """`[NR==N]{print $N, ...}`."""
+    separator = _option(words, "F")
+    script = next((word for word in words if not word.startswith("-") and "{" in word), "")
+    match = _PRINT.fullmatch(script.strip())
+    if match is None:
+        raise _UsageError(f"unsupported program: {script}")
+    for number, line in enumerate(lines, start=1):
+        if match[1] and number != int(match[1]):
+            continue
+        text = line.rstrip("\n")
+        fields = [text, *text.split(separator)[:_MAX_FIELDS]]
+        shown = [_awk_value(each.strip(), fields) for each in match[2].split(",")]
+        yield " ".join(shown) + "\n"
+
+
+def _awk_value(term: str, fields: list[str]) -> str:
+    if term in ("", "$0"):
+        return fields[0]
+    if term == "$NF":
+        return fields[-1]
+    if re.fullmatch(r"\$\d{1,4}", term):
+        at = int(term[1:])
+        return fields[at] if at < len(fields) else ""
+    return term.strip('"')
+
+
+def _base64(process: Process) -> Program:
+    words = process.arguments[1:]
+    names = [word for word in words if not word.startswith("-") and not word.isdigit()]
+    try:
+        if names:
+            data = process.files.read(process.path(names[0]))
+        else:
+            data = yield from read_all(_MAX_INPUT)
+        if "-d" in words or "--decode" in words:
+            yield Write(STDOUT, base64.b64decode(data))
+        else:
+            yield Write(STDOUT, base64.b64encode(data) + b"\n")
+    except (FileError, binascii.Error) as failed:
+        yield error(f"base64: {failed}\n")
+        return 1
+    return 0
+
+
+def _sum(algorithm: str) -> Callable[[Process], Program]:
+    def program(process: Process) -> Program:
+        names = [word for word in process.arguments[1:] if not word.startswith("-")]
+        code = 0
+        if not names:
+            data = yield from read_all(_MAX_INPUT)
+            yield output(f"{hashlib.new(algorithm, data).hexdigest()}  -\n")
+        for name in names:
+            try:
+                data = process.files.read(process.path(name))
+                yield output(f"{hashlib.new(algorithm, data).hexdigest()}  {name}\n")
+            except FileError as failed:
+                yield error(f"{process.arguments[0]}: {name}: {failed.reason}\n")
+                code = 1
+        return code
+
+    return program
+
+
+def _hexdump(process: Process) -> Program:
+    """`hexdump -C`: sixteen bytes to a line, as numbers and as text."""
+    names = [word for word in process.arguments[1:] if not word.startswith("-")]
+    try:
+        if names:
+            data = process.files.read(process.path(names[0]))[:_MAX_INPUT]
+        else:
+            data = yield from read_all(_MAX_INPUT)
+    except FileError as failed:
+        yield error(f"hexdump: {failed}\n")
+        return 1
+    lines = []
+    for at in range(0, len(data), 16):
+        piece = data[at : at + 16]
+        numbers = f"{piece[:8].hex(' '):<23}  {piece[8:].hex(' '):<23}"
+        text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in piece)
+        lines.append(f"{at:08x}  {numbers}  |{text}|\n")
+    yield output("".join(lines) + f"{len(data):08x}\n")
+    return 0
+
+
+def _with_values(
+    change: Callable[[list[str], list[str]], Iterable[str]], letters: str, taken: int
+) -> Callable[[Process], Program]:
+    """A program some of whose flags have values."""
+    program = _texts(change, taken)
+
+    def with_values(process: Process) -> Program:
+        words = _joined(process.arguments[1:], letters)
+        child = process.child([process.arguments[0], *words])
+        return (yield from program(child))
+
+    return with_values
+
+
+TEXT_PROGRAMS: Mapping[str, Callable[[Process], Program]] = {
+    "awk": _with_values(_awk, "F", 1),
+    "base64": _base64,
+    "cut": _with_values(_cut, "fcd", 0),
+    "hexdump": _hexdump,
+    "md5sum": _sum("md5"),
+    "sed": _with_values(_sed, "e", 1),
+    "sha1sum": _sum("sha1"),
+    "sha256sum": _sum("sha256"),
+    "tr": _texts(_tr, 2),
+    "uniq": _texts(_uniq, 0),
+}

@@ -1,0 +1,166 @@
+"""Probes and hooks of simulated containers, and how containers stop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.client import Object
+from support.simulation import Pods, container
+from support.waiting import eventually
+
+
+def shell(script: str, **fields: Any) -> dict[str, Any]:
+    return container(command=["sh", "-c", script], **fields)
+
+
+def running(*words: str, **settings: Any) -> dict[str, Any]:
+    """A probe that runs a command."""
+    return {"exec": {"command": list(words)}, **settings}
+
+
+def restarts(pods: Pods, name: str = "p") -> int:
+    statuses = pods.status(name).get("containerStatuses") or [{}]
+    count: int = statuses[0].get("restartCount", -1)
+    return count
+
+
+def test_a_container_is_ready_as_long_as_its_command_says_so(any_pods: Pods) -> None:
+    probe = running("cat", "/tmp/ready", periodSeconds=10, failureThreshold=2)
+    script = "sleep 50; touch /tmp/ready; sleep 100; rm /tmp/ready; sleep 9999"
+    any_pods.create("p", shell(script, readinessProbe=probe))
+    text = "Readiness probe failed: cat: /tmp/ready: No such file or directory\n"
+    event = any_pods.await_event("Unhealthy", text=text)
+    assert event["involvedObject"]["fieldPath"] == "spec.containers{c}"
+    assert any_pods.condition("p", "Ready")["reason"] == "ContainersNotReady"
+    any_pods.server.advance(60)
+    any_pods.await_ready()
+    any_pods.server.advance(100)
+    eventually(lambda: not any_pods.is_ready(), "it is not ready any more")
+    assert restarts(any_pods) == 0
+
+
+def test_a_container_whose_command_says_that_it_is_ill_is_restarted(any_pods: Pods) -> None:
+    pods = any_pods
+    probe = running("cat", "/tmp/healthy", periodSeconds=5, terminationGracePeriodSeconds=7)
+    script = "touch /tmp/healthy; sleep 30; rm /tmp/healthy; sleep 9999"
+    pods.create("p", shell(script, livenessProbe=probe))
+    pods.await_ready()
+    pods.server.advance(50)
+    pods.await_event("Unhealthy", text="Liveness probe failed: cat: /tmp/healthy: No such file")
+    text = "Container c failed liveness probe, will be restarted"
+    pods.await_event("Killing", text=text)
+    assert restarts(pods) == 0, "sleep ignores SIGTERM, so it gets its grace period"
+    pods.server.advance(8)
+    eventually(lambda: restarts(pods) == 1, "it is restarted")
+    last = pods.status()["containerStatuses"][0]["lastState"]["terminated"]
+    assert last["exitCode"] == 137
+    pods.await_ready()
+
+
+def test_a_container_that_does_not_start_in_time_is_killed(pods_1_36: Pods) -> None:
+    pods = pods_1_36
+    probe = running("test", "-f", "/tmp/started", periodSeconds=10, failureThreshold=3)
+    fields = {"startupProbe": probe, "livenessProbe": running("false", failureThreshold=1)}
+    pods.create("p", shell("sleep 9999", **fields), restartPolicy="Never")
+    pods.await_event("Unhealthy", text="Startup probe failed: ")
+    (status,) = pods.status()["containerStatuses"]
+    assert (status["started"], status["ready"]) == (False, False)
+    pods.server.advance(30)
+    pods.await_event("Killing", text="Container c failed startup probe")
+    pods.server.advance(30)
+    assert pods.await_phase("Failed")
+    assert not [event for event in pods.events() if "Liveness" in event["message"]]
+
+
+def test_probes_that_need_what_the_simulation_does_not_know_succeed(pods: Pods) -> None:
+    port = {"httpGet": {"path": "/healthz", "port": 8080}}
+    pods.create(
+        "p",
+        container("a", readinessProbe=running("redis-cli", "ping"), livenessProbe=port),
+        container("b", readinessProbe=running("sh", "-c", "redis-cli ping | grep PONG")),
+        container("c", readinessProbe={"tcpSocket": {"port": 1}}, startupProbe=port),
+    )
+    pods.await_ready()
+    assert not [event for event in pods.events() if event["reason"] == "Unhealthy"]
+
+
+def test_a_container_runs_when_its_first_hook_has_ended(pods_1_36: Pods) -> None:
+    pods = pods_1_36
+    hook = {"postStart": running("sh", "-c", "sleep 60; touch /tmp/hooked")}
+    probe = running("cat", "/tmp/hooked")
+    pods.create("p", container(lifecycle=hook, readinessProbe=probe))
+    pods.await_waiting("ContainerCreating")
+    pods.server.advance(60)
+    pods.await_ready()
+
+
+def test_a_container_whose_first_hook_fails_is_restarted(pods: Pods) -> None:
+    pods.create("p", container(lifecycle={"postStart": running("false")}))
+    eventually(lambda: restarts(pods) >= 1, "it is restarted")
+    pods.await_event("FailedPostStartHook", text="PostStartHook failed")
+    pods.await_event("Killing", text="FailedPostStartHook")
+
+
+@pytest.mark.parametrize(
+    ("script", "seconds", "code"),
+    [
+        ("sleep 9999", 100, 137),
+        ("trap 'exit 3' TERM; sleep 9999 & wait", 0, 3),
+        ("trap 'exit 0' TERM; while true; do sleep 10; done", 10, 0),
+        ("trap '' TERM; sleep 60; exit 5", 60, 5),
+    ],
+)
+def test_a_command_that_is_told_to_stop_ends_as_it_does_in_a_container(
+    pods: Pods, script: str, seconds: int, code: int
+) -> None:
+    pods.create(
+        "p",
+        shell(script),
+        restartPolicy="Never",
+        metadata={"finalizers": ["example.com/look"]},
+        terminationGracePeriodSeconds=100,
+    )
+    pods.await_phase("Running")
+    pods.collection.remove("p")
+    pods.await_event("Killing", text="Stopping container c")
+    if seconds:
+        assert "running" in pods.state()
+        pods.server.advance(seconds)
+    eventually(lambda: "terminated" in pods.state(), "it ends")
+    assert pods.state()["terminated"]["exitCode"] == code
+    assert pods.status()["phase"] == ("Failed" if code else "Succeeded")
+    assert pods.collection.patch("p", {"metadata": {"finalizers": None}}).status == 200
+    pods.await_gone()
+
+
+@pytest.mark.parametrize(
+    "told", [shell("echo started; exec nginx"), container(image="registry.k8s.io/pause:3.10")]
+)
+def test_a_program_that_only_its_image_knows_stops_at_once(pods: Pods, told: Object) -> None:
+    pods.create("p", told)
+    pods.await_ready()
+    pods.collection.remove("p")
+    pods.await_gone()
+
+
+def test_sidecars_stop_after_the_other_containers(pods_1_36: Pods) -> None:
+    pods = pods_1_36
+    side = [container("side", restartPolicy="Always")]
+    slow = "trap 'sleep 50; exit 0' TERM; sleep 9999 & wait"
+    pods.create("p", shell(slow), initContainers=side, terminationGracePeriodSeconds=100)
+    pods.await_ready()
+    pods.collection.remove("p")
+    pods.await_event("Killing", text="Stopping container side")
+    assert "running" in pods.status()["initContainerStatuses"][0]["state"]
+    assert pods.is_ready()
+    pods.server.advance(51)
+    pods.await_gone()
+
+
+def test_a_hook_that_fails_before_the_end_is_told(pods: Pods) -> None:
+    pods.create("p", container(lifecycle={"preStop": running("sh", "-c", "exit 1")}))
+    pods.await_ready()
+    pods.collection.remove("p")
+    pods.await_gone()
+    pods.await_event("FailedPreStopHook", text="PreStopHook failed")
