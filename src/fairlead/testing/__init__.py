@@ -14,17 +14,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fairlead.testing.behaviours import Behaviour
     from fairlead.testing.cluster import Cluster
     from fairlead.testing.powers import Fault, Snapshot
     from fairlead.testing.process import ServerFailed
     from fairlead.testing.users import User
     from fairlead.testing.webhooks import Admission, Denied
 
-__all__ = ["Admission", "Cluster", "Denied", "Fault", "ServerFailed", "Snapshot", "User"]
+__all__ = [
+    "Admission",
+    "Behaviour",
+    "Cluster",
+    "Denied",
+    "Fault",
+    "ServerFailed",
+    "Snapshot",
+    "User",
+]
 
 # Imported lazily: every run of pytest loads the plugin.
 _MODULES = {
     "Admission": "webhooks",
+    "Behaviour": "behaviours",
     "Cluster": "cluster",
     "Denied": "webhooks",
     "Fault": "powers",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import string
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,14 +13,25 @@ from typing import Any, Self
 
 from fairlead.base.dialect import DIALECTS
 from fairlead.client import Client
+from fairlead.client.discovery import UnknownKind
 from fairlead.client.errors import ApiError, Conflict, NotFound
 from fairlead.client.errors import Unreachable as Unreachable
 from fairlead.client.sync import SyncClient
+from fairlead.testing.behaviours import (
+    API_VERSION,
+    DEFINITION,
+    INSTALLER,
+    KIND,
+    Behaviour,
+    behaviour,
+)
 from fairlead.testing.contents import Contents, Source, objects_of
 from fairlead.testing.dumps import DumpLoader
 from fairlead.testing.libraries import Libraries
-from fairlead.testing.powers import Duration, Lent, Powers, all_of, lifetime_of
+from fairlead.testing.nodes import Nodes
+from fairlead.testing.powers import Duration, Lent, Powers, all_of, lifetime_of, seconds_of
 from fairlead.testing.process import Process, ServerFailed
+from fairlead.testing.stages import Stages, Wanted, stage_object
 from fairlead.testing.users import User, Users
 from fairlead.testing.webhooks import Admission, Function, Webhook, configuration
 
@@ -84,6 +95,11 @@ class Cluster(Powers):
     def clients(self) -> Libraries:
         """Clients of other libraries, as the admin."""
         return Libraries(self.kubeconfig)
+
+    @property
+    def nodes(self) -> Nodes:
+        """Makes simulated nodes fail."""
+        return Nodes(self)
 
     def connect(self) -> Client:
         """Return an async client, as the admin; use it as an async context manager."""
@@ -177,6 +193,68 @@ class Cluster(Powers):
                 kinds.delete(name)
 
         return Admission(self.lent, webhook, remove)
+
+    def behaviour(
+        self,
+        name: str,
+        namespace: str = "default",
+        *,
+        labels: Mapping[str, Any] | None = None,
+        pods: str | Sequence[str] = (),
+        containers: str | Sequence[str] = (),
+        images: str | Sequence[str] = (),
+        **spec: Any,
+    ) -> Behaviour:
+        """Script containers on simulated nodes until the result's `end`: `cluster.behaviour("db",
+        images="postgres:*", commands=[{"command": ["psql", "..."], "stdout": "1"}])`. Further
+        arguments are fields of a Behaviour's spec: `commands`, `files`, `ports`, `usage`,
+        `pull_failure`. Raises ValueError if the server simulates no nodes."""
+        self._await_behaviours()
+        patterns = {"pods": pods, "containers": containers, "images": images}
+        return Behaviour(self.lent, self.admin, behaviour(name, namespace, labels, patterns, spec))
+
+    def _await_behaviours(self) -> None:
+        try:
+            self.admin.discovery.of_kind(API_VERSION, KIND)
+        except UnknownKind:
+            if not any(controller["name"] == INSTALLER for controller in self.controllers()):
+                text = "the server simulates no nodes: start it with --simulate-nodes"
+                raise ValueError(text) from None
+            self._contents.await_definition(DEFINITION, self.dialect)
+
+    def stages(self, source: Source) -> Stages:
+        """Play the Stages of a file, a folder, YAML text or the given ones, until the result's
+        `end`. The server needs simulated nodes or `--simulate-stages`."""
+        return Stages(self.lent, self.admin, source)
+
+    def stage(
+        self,
+        api_version: str,
+        kind: str,
+        matches: Mapping[str, Wanted],
+        *,
+        after: Duration = 0,
+        until: Duration | None = None,
+        status: Mapping[str, Any] | str | None = None,
+        **following: Any,
+    ) -> Stages:
+        """Play one stage: objects whose jq expressions find what they are to match get the status,
+        after a delay, which is random if `until` is given. `matches` says what to find: None for
+        nothing, True for anything, a text or several. Texts in the status may be Go templates.
+        Further arguments are fields of a Stage's `next`: `delete`, `event`, `finalizers`,
+        `patches`."""
+        latest = None if until is None else seconds_of(until)
+        value = stage_object(
+            _random_name("stage"),
+            api_version,
+            kind,
+            matches,
+            seconds_of(after),
+            latest,
+            status,
+            following,
+        )
+        return self.stages(value)
 
     def end_lent(self, but: Collection[Lent] = ()) -> None:
         """End everything that tests have started in the server; errors are ignored if it is

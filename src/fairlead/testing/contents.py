@@ -21,6 +21,7 @@ Source = str | Path | Mapping[str, Any] | Iterable[Mapping[str, Any]]
 
 MANAGER = "fairlead-testing"
 DEFINITION = "CustomResourceDefinition"
+_EXTENSIONS = "apiextensions.@"
 # Other objects depend on these.
 _FIRST = {"Namespace": 0, DEFINITION: 1}
 _SERVE_TIMEOUT = 30.0
@@ -99,6 +100,13 @@ class Contents:
 
     def definitions(self, source: Source) -> list[Object]:
         return self.apply([value for value in objects_of(source) if value["kind"] == DEFINITION])
+
+    def await_definition(self, name: str, dialect: Dialect) -> None:
+        """Wait until a definition that the server installs by itself is served."""
+        kinds = self._admin.resource(f"customresourcedefinitions.{dialect.group_name(_EXTENSIONS)}")
+        definition = kinds.wait(name, lambda value: value is not None, timeout=_SERVE_TIMEOUT)
+        assert definition is not None
+        self.await_served(definition)
 
     def await_served(self, definition: Object) -> Object:
         """Wait until objects of a definition can be created, and return the definition; raises

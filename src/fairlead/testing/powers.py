@@ -25,7 +25,8 @@ def _name(stem: str) -> str:
     return f"{stem}-{next(_numbers)}"
 
 
-def _seconds(value: Duration) -> float:
+def seconds_of(value: Duration) -> float:
+    """Convert a duration; raises ValueError."""
     if isinstance(value, timedelta):
         return value.total_seconds()
     return parse_duration(value) if isinstance(value, str) else value
@@ -39,7 +40,7 @@ def all_of(texts: str | Sequence[str]) -> list[str]:
 def lifetime_of(value: Duration) -> timedelta:
     """Convert the lifetime of credentials; raises ValueError."""
     try:
-        seconds = _seconds(value)
+        seconds = seconds_of(value)
     except ValueError:
         seconds = 0.0
     if seconds <= 0:
@@ -47,7 +48,8 @@ def lifetime_of(value: Duration) -> timedelta:
     return timedelta(seconds=seconds)
 
 
-def _duration(value: Duration) -> str:
+def duration_text(value: Duration) -> str:
+    """Convert a duration to the form of the API."""
     if isinstance(value, timedelta):
         value = value.total_seconds()
     return value if isinstance(value, str) else f"{value:f}s"
@@ -129,7 +131,7 @@ class Powers:
         if error is not None:
             spec["error"] = {"code": error} if isinstance(error, int) else dict(error)
         if delay:
-            spec["delay"] = _duration(delay)
+            spec["delay"] = duration_text(delay)
         name = _name("fault")
         chosen = {key: value for key, value in match.items() if value}
         self._do("faults", metadata={"name": name}, spec={"match": chosen, **spec})
@@ -143,7 +145,7 @@ class Powers:
     def advance(self, by: Duration) -> datetime:
         """Move the server's clock forward and return its new time. Timers that become due fire at
         once."""
-        return self._move(by=_duration(by))
+        return self._move(by=duration_text(by))
 
     def set_clock(self, to: datetime) -> datetime:
         """Move the server's clock to a time in the future."""
@@ -200,10 +202,10 @@ class Powers:
     def wait_idle(self, timeout: Duration = 30, quiet: Duration = 0.05) -> None:
         """Return when no controller, queue, watch or request has work left; raises TimedOut, which
         names those that have."""
-        ends = time.monotonic() + _seconds(timeout)
+        ends = time.monotonic() + seconds_of(timeout)
         while True:
             left = max(0.0, ends - time.monotonic())
-            spec = {"timeout": _duration(min(left, _MAX_WAIT)), "quiet": _duration(quiet)}
+            spec = {"timeout": duration_text(min(left, _MAX_WAIT)), "quiet": duration_text(quiet)}
             try:
                 self._do("idlewaits", spec=spec)
                 return
