@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from support.commands import Commands, Ran
-from support.kubectl import KUBECTL, Kubectl, compared, said_by_server
+from support.kubectl import KUBECTL, Kubectl, compared, said_by_server, without_sentences
 from support.namespaces import Space
 from support.process import ServerProcess
 
@@ -26,13 +26,6 @@ _OBJECTS = Path(__file__).parent / "described"
 _FILES = ("cluster", "configuration", "networking", "workloads", "pods")
 _AGE = re.compile(r"\b\d+[smhdy](?:\d+[smhd])?\b *")
 _TIMES = re.compile(r"(RenewTime: *)[^\n]*")
-# What is said of a value in a sentence each program has in its own words: what a volume is, what
-# the scope of a quota means, where a variable comes from, what a rule allows.
-_SENTENCES = re.compile(
-    r"(?<=Type: )( *\w+) \(.*\)|^ +\* .*$|<(?:set to the )?key (.*)>"
-    r"|\([A-Z].*\.?\)|(?<=<any>) \(.*\)|(?<=<none>) \(.*\)",
-    re.MULTILINE,
-)
 _TRIES = 6  # controllers change things between one command and the other
 
 # Each is one command; together they show all kinds that have a layout of their own, and some more.
@@ -118,7 +111,7 @@ class Both:
 
 
 def _still(ran: Ran) -> tuple[int, str, list[str]]:
-    facts = _SENTENCES.sub(r"\1\2", ran.out)
+    facts = without_sentences(ran.out)
     return ran.code, _TIMES.sub(r"\1", _AGE.sub("AGE ", facts)), said_by_server(ran.errors)
 
 

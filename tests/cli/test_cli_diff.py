@@ -124,3 +124,20 @@ def test_a_failure_is_no_difference(fairlead: Commands, words: tuple[str, ...]) 
     ran = fairlead.run("diff", *words, text="{apiVersion: a/v1, kind: Foo}")
     assert (ran.code, ran.out) == (2, "")
     assert ran.errors.startswith("error: ")
+
+
+def test_colours_are_used_always_or_never_if_asked(
+    fairlead: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    fairlead("create", "configmap", "coloured", "--from-literal=a=1")
+    file = tmp_path / "changed.yaml"
+    file.write_text(
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: coloured}, data: {a: '\\u001b[5m'}}"
+    )
+    flags = ("-f", str(file), "--force-conflicts")
+    out = fairlead.run("diff", *flags, "--color").out
+    assert "\x1b[" in out
+    assert "\x1b[5m" not in out
+    assert "\x1b[" not in fairlead.run("diff", *flags, "--color=never").out
+    assert "--color=x is unknown" in fairlead.run("diff", *flags, "--color=x").errors

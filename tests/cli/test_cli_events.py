@@ -63,7 +63,7 @@ def test_that_there_are_none_is_said(fairlead: Commands) -> None:
     [
         (["--types=Odd"], "error: --types takes Normal, Warning or both\n"),
         (["--for=web"], "error: --for takes one object, such as pod/web\n"),
-        (["--for=nothing/web"], 'error: the server does not serve "nothing"\n'),
+        (["--for=qqqq/web"], 'error: the server does not serve "qqqq"\n'),
     ],
 )
 def test_what_makes_no_sense_is_an_error(

@@ -31,9 +31,9 @@ def test_namespaces_are_shown_as_a_table(fairlead: Commands) -> None:
 
 
 def test_a_resource_that_is_not_served(fairlead: Commands) -> None:
-    ran = fairlead.run("get", "nothings")
+    ran = fairlead.run("get", "qqqq")
     assert ran.code == 1
-    assert ran.errors == 'error: the server does not serve "nothings"\n'
+    assert ran.errors == 'error: the server does not serve "qqqq"\n'
 
 
 def test_several_kinds_are_told_apart(filled: Commands) -> None:
@@ -149,10 +149,7 @@ def test_columns_and_paths_from_files(filled: Commands, tmp_path: Path) -> None:
     ("output", "message"),
     [
         ("jsonpath-file=/nope", "error: error reading template /nope, No such file or directory"),
-        (
-            "go-template={{.x}}",
-            "error: Go templates are not supported: use -o jsonpath=TEMPLATE or",
-        ),
+        ("go-template={{.x", "error: the template is wrong: "),
         ("json=x", "error: -o json=x is unknown"),
         ("xml", "error: -o xml is unknown"),
         ("jsonpath={.metadata[0]}", 'error: error executing jsonpath "{.metadata[0]}": Error exec'),
@@ -239,7 +236,7 @@ def test_names_that_would_lead_elsewhere(
 
 def test_a_plain_get_loads_only_what_it_needs(fairlead_kubernetes: Commands) -> None:
     program = (
-        "import sys; from fairlead.cli import main; code = main(sys.argv[1:])\n"
+        "import sys; from fairlead.cli import main; code = main()\n"
         "lazy = sys.modules['fairlead.base.lazy'].LazyModule\n"
         "print(*(name for name, module in sys.modules.items() if type(module) is not lazy))\n"
         "sys.exit(code)"
@@ -256,5 +253,6 @@ def test_a_plain_get_loads_only_what_it_needs(fairlead_kubernetes: Commands) -> 
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "fairlead.cli.commands.get" in loaded
     assert not loaded & {"OpenSSL", "rich", "cryptography", "typer", "pydantic", "sqlite3"}
+    assert not loaded & {"inspect", "ast", "hashlib", "random", "ipaddress", "textwrap", "tokenize"}
     ours = ("process", "resources", "operations", "api", "cli.output.jsonpath", "cli.output.sort")
     assert not loaded & {f"fairlead.{name}" for name in ours}

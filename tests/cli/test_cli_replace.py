@@ -61,4 +61,7 @@ def test_flags_that_need_force(fairlead: Commands) -> None:
     ran = fairlead.run("replace", "-f", "-", "--grace-period=3", text=text(config_map("a")))
     assert (ran.code, ran.errors) == (1, "error: --grace-period must have --force specified\n")
     ran = fairlead.run("replace")
-    assert (ran.code, ran.errors) == (1, "error: a file is missing: -f FILE\n")
+    assert (ran.code, ran.errors) == (
+        1,
+        "error: a file is missing: -f FILE, or -k FOLDER for a kustomization\n",
+    )

@@ -36,9 +36,31 @@ compared = pytest.mark.skipif(
 )
 
 
+# What both programs say around a selector that the server refuses.
+_REFUSED_SELECTOR = re.compile(
+    'Unable to find "(.*)" that match label selector (".*"), field selector (".*"): '
+)
+
+
+# What each program says in a sentence of its own: what a volume is, what the scope of a quota
+# means, where a variable comes from, what a rule allows.
+_SENTENCES = re.compile(
+    r"(?<=Type:)([ \t]*\w+) \(.*\)|^ +\* .*$|<(?:set to the )?key (.*)>"
+    r"|\([A-Z].*\.?\)|(?<=<any>) \(.*\)|(?<=<none>) \(.*\)",
+    re.MULTILINE,
+)
+
+
+def without_sentences(text: str) -> str:
+    """Keep the facts of a description: sentences are each program's own wording."""
+    return _SENTENCES.sub(r"\1\2", text)
+
+
 def said_by_server(errors: str) -> list[str]:
     """Return the server's errors. Other output is each program's own wording."""
-    return [line for line in errors.splitlines() if line.startswith("Error from server")]
+    lines = [line for line in errors.splitlines() if line.startswith("Error from server")]
+    ours = r"\1 cannot be chosen by labels \2 and fields \3: "
+    return [_REFUSED_SELECTOR.sub(ours, line) for line in lines]
 
 
 class Kubectl:

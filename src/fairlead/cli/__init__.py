@@ -13,13 +13,19 @@
 - `get/`, `describe/`, `explain/`, `feed/`, `relations/`, `ownership/`, `versions/`:
   commands that read
 - `apply/`, `create/`, `delete/`, `rollouts/`: commands that write
+- `pods/`, `debugging/`, `proxy/`: containers and their terminals, files and logs; local servers
+- `local_console/`: the console for the servers of several contexts
 - `permissions/`, `bootstrap_tokens/`: permissions and bootstrap tokens
+- `kustomize/`: kustomizations (`-k`)
+- `templates/`, `nodes/`: commands that change pod templates and nodes
 - `completion/`: shell completion
+- `plugins`, `suggestions`: programs of the PATH as commands; mistyped words
 - `serve`, `store_copy`, `envtest_programs`: serve; backup, restore, migrate; programs for envtest
 """
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -28,9 +34,10 @@ from contextlib import suppress
 from importlib import import_module
 
 from fairlead import __version__
+from fairlead.base import lazy
 from fairlead.base.terminal import guard_terminals
-from fairlead.cli import connection_flags, parser, runner
-from fairlead.cli.catalog import COMMANDS, GROUPS, SERVER_SIDE, overview, unknown_command
+from fairlead.cli import connection_flags, parser, plugins, runner, suggestions
+from fairlead.cli.catalog import COMMANDS, GROUPS, SERVER_SIDE, overview
 from fairlead.cli.completion import candidates
 from fairlead.cli.interrupts import restore_sigint
 
@@ -47,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     guard_terminals()
     try:
         try:
-            return _run(list(sys.argv[1:] if arguments is None else arguments))
+            is_process = arguments is None
+            return _run(list(sys.argv[1:] if arguments is None else arguments), is_process)
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -56,7 +64,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return cannot_write(error)
 
 
-def _run(words: list[str]) -> int:
+def _save_time() -> None:
+    """Prepare a process that runs nothing but this command: imported objects never become garbage,
+    and much of the standard library is not needed."""
+    gc.disable()  # the runner enables it when the modules of the command are loaded
+    atexit.register(gc.freeze)  # the process ends without searching for garbage
+    lazy.install(lazy.STANDARD)
+
+
+def _run(words: list[str], is_process: bool) -> int:
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     if not words or words[0] in _HELP:
@@ -70,15 +86,17 @@ def _run(words: list[str]) -> int:
     if words[0].startswith("-"):
         words = connection_flags.move_flags_to_end(words)
     if words[0] in COMMANDS or words[0] in GROUPS:
-        gc.disable()  # re-enabled before the command runs: imported objects never become garbage
+        if is_process:
+            _save_time()
         return runner.run_command(PROGRAM, words)
     if words[0] in SERVER_SIDE:
         return _run_server_side(words[0], words[1:])
+    plugins.run(words)
     word = words[0][:_MAX_WORD_LENGTH]
     if word.startswith("-"):
         parser.complain(PROGRAM, f"a command is needed before {word} (see --help)")
     else:
-        print(unknown_command(PROGRAM, word), file=sys.stderr)
+        print(suggestions.unknown_command(PROGRAM, word), file=sys.stderr)
     return 2
 
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from fairlead.cli import suggestions
 from fairlead.cli.errors import UsageError
 from fairlead.cli.parser import Help
 from fairlead.codec.types.times import DurationError, parse_duration
@@ -117,7 +118,8 @@ class ArgumentReader(argparse.ArgumentParser):
         action = self._option_string_actions.get(name)
         if action is None:
             if word.startswith("--"):
-                raise UsageError(f"unknown flag: {name}")
+                close = suggestions.similar(name, self._option_string_actions)
+                raise UsageError(f"unknown flag: {name}" + (f" ({close})" if close else ""))
             raise UsageError(f"unknown shorthand flag: {name[1:]!r} in {word}")
         if action.nargs == 0:
             if sign and not word.startswith("--") and word[2] != "=":

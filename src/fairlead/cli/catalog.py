@@ -1,9 +1,8 @@
-"""The commands by name, the overview of them, and suggestions for mistyped ones. The module of a
-command is imported only when it runs."""
+"""The commands by name, and the overview of them. The module of a command is imported only when it
+runs."""
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import NamedTuple
 
 _COLUMN = 26
@@ -56,6 +55,17 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "explain": Listed("KIND[.FIELD...]", "describe a kind or a field"),
         "events": Listed("", "show events"),
         "logs": Listed("POD | KIND/NAME", "print the logs of containers"),
+        "exec": Listed("POD | KIND/NAME -- COMMAND [ARGUMENT...]", "run a command in a container"),
+        "attach": Listed("POD | KIND/NAME", "connect with the command that a container runs"),
+        "cp": Listed("SOURCE TARGET", "copy files to and from containers, as POD:PATH"),
+        "port-forward": Listed(
+            "POD | KIND/NAME [LOCAL:]PORT...", "forward local ports to the ports of a pod"
+        ),
+        "debug": Listed(
+            "POD | node/NAME --image IMAGE", "look inside of a pod or a node with a new container"
+        ),
+        "top nodes": Listed("[NAME]", "show what nodes use of processors and memory"),
+        "top pods": Listed("[NAME]", "show what pods use of processors and memory"),
         "watch": Listed("[KIND...]", "show all changes as they happen"),
         "tree": Listed(_ONE, "show the objects that an object owns, and theirs"),
         "owners": Listed(_ONE, "show which manager owns each field of an object"),
@@ -64,7 +74,10 @@ SECTIONS: dict[str, dict[str, Listed]] = {
     },
     "Change": {
         "create": Listed(_FILES, "create objects"),
+        "run": Listed("NAME --image IMAGE [-- ARGUMENT...]", "create a pod from an image"),
+        "expose": Listed(f"{_ONE} [--port PORT]", "create a service for the pods of an object"),
         "apply": Listed(_FILES, "create or change objects to match files"),
+        "kustomize": Listed("[FOLDER]", "print the objects of a kustomization"),
         "diff": Listed(_FILES, "show what apply would change"),
         "edit": Listed(_SOME, "change objects in an editor"),
         "patch": Listed(f"{_ONE} -p PATCH", "change fields of an object"),
@@ -73,6 +86,17 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "label": Listed(f"{_SOME} KEY=VALUE... KEY-...", "set and remove labels"),
         "annotate": Listed(f"{_SOME} KEY=VALUE... KEY-...", "set and remove annotations"),
         "scale": Listed(f"{_SOME} --replicas N", "set the number of replicas"),
+        "autoscale": Listed(f"{_SOME} --max N", "create an autoscaler of a workload"),
+        "set image": Listed(f"{_SOME} CONTAINER=IMAGE...", "set the images of containers"),
+        "set env": Listed(f"{_SOME} KEY=VALUE... KEY-...", "set and list environment variables"),
+        "set resources": Listed(f"{_SOME} --limits | --requests", "set what containers may use"),
+        "set serviceaccount": Listed(f"{_SOME} NAME", "set the service account of pods"),
+        "set selector": Listed("service NAME KEY=VALUE", "set the selector of a Service"),
+        "set subject": Listed("KIND NAME --user NAME", "add users and groups to a binding"),
+        "cordon": Listed("NODE...", "keep new pods away from nodes"),
+        "uncordon": Listed("NODE...", "let pods be placed on nodes again"),
+        "drain": Listed("NODE...", "remove the pods of nodes"),
+        "taint": Listed("nodes NAME KEY=VALUE:EFFECT...", "set and remove taints of nodes"),
         "wait": Listed(f"{_SOME} --for CONDITION", "wait until objects meet a condition"),
         "rollout status": Listed(_ONE, "wait until a rollout is complete"),
         "rollout history": Listed(_ONE, "show the revisions of a workload"),
@@ -80,6 +104,9 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "rollout restart": Listed(_SOME, "replace all pods of a workload"),
         "rollout pause": Listed(_SOME, "pause a rollout"),
         "rollout resume": Listed(_SOME, "resume a paused rollout"),
+        "simulate node": Listed(
+            "NAME... | -l LABELS | --all", "make simulated nodes fail, reboot and recover"
+        ),
     },
     "Access": {
         "auth can-i": Listed("VERB KIND [NAME]", "check whether an action is allowed"),
@@ -95,8 +122,10 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "bootstrap-token delete": Listed("TOKEN-ID...", "delete bootstrap tokens"),
     },
     "Server": {
+        "cluster-info": Listed("[dump]", "show where the server and its services are"),
         "api-resources": Listed("", "list the resources that the server serves"),
         "api-versions": Listed("", "list the API versions that the server serves"),
+        "proxy": Listed("", "serve the API on a local port, with your credentials"),
         "raw": Listed("PATH", "send a request and print the answer"),
         "version": Listed("", "print the versions of this command and of the server"),
     },
@@ -116,11 +145,19 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "config delete-user": Listed("NAME", "delete a user"),
         "config set": Listed("PROPERTY VALUE", "set one value of the configuration"),
         "config unset": Listed("PROPERTY", "remove one value of the configuration"),
+        "plugin list": Listed("", "list the plugins on the PATH"),
         "completion": Listed("bash | zsh | fish", "print a completion script for a shell"),
     },
 }
 COMMANDS: dict[str, Listed] = {
     name: listed for section in SECTIONS.values() for name, listed in section.items()
+}
+# Other names of commands.
+SYNONYMS = {
+    "top node": "top nodes",
+    "top no": "top nodes",
+    "top pod": "top pods",
+    "top po": "top pods",
 }
 GROUPS = frozenset(name.partition(" ")[0] for name in COMMANDS if " " in name)
 
@@ -147,15 +184,3 @@ def overview(program: str) -> str:
 
 def _line(name: str, text: str) -> str:
     return f"  {name:<{_COLUMN}}{text}"
-
-
-def unknown_command(program: str, word: str) -> str:
-    """The error text for an unknown command, with up to 3 similar names."""
-    names = {*SERVER_SIDE, *GROUPS, "help"}
-    names |= {name for commands in SECTIONS.values() for name in commands if " " not in name}
-    shown_word = word if word.isprintable() else ascii(word)[1:-1]
-    message = f'error: unknown command "{shown_word}" for "{program}"'
-    close = get_close_matches(word, sorted(names), n=3, cutoff=0.6)
-    if not close:
-        return message
-    return "\n".join((message, "", "Did you mean this?", *(f"\t{name}" for name in close)))

@@ -48,6 +48,14 @@ def add_connection_flags(parser: ArgumentReader) -> None:
             group.add_argument(*free, metavar=value, help=text)
     for names, (value, text) in _REPEATED.items():
         group.add_argument(*names, metavar=value, help=text, action="append", default=[])
+    if parser.unused(("--color",)):
+        parser.add_choice(
+            "--color",
+            bare="always",
+            metavar="=auto|always|never",
+            default="auto",
+            help="when to use colours; auto: on a terminal, unless NO_COLOR is set",
+        )
     if free := parser.unused((_INSECURE,)):
         group.add_argument(*free, action=Switch, help="do not verify the server's certificate")
 

@@ -6,9 +6,9 @@ import argparse
 import os
 import sys
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import TextIO, cast
 
-from fairlead.base.terminal import OWN, guarded, printable
+from fairlead.base.terminal import OWN, GuardedStream, guarded, printable
 from fairlead.cli.connection_flags import access_of
 from fairlead.cli.errors import UsageError
 from fairlead.client import Client
@@ -17,21 +17,48 @@ from fairlead.client import Client
 
 RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN = "31", "32", "33", "34", "35", "36"
 BOLD, DIM = "1", "2"
+_MAX_DIGITS = 6  # of COLUMNS
+_COLOURS = {"auto": None, "always": True, "never": False}
 
 
 class Screen:
-    """The output of a command. Uses colour only on a terminal, and not if `NO_COLOR` is set."""
+    """The output of a command. Uses colour only on a terminal, and not if `NO_COLOR` is set, unless
+    `use_colour` decides."""
 
     def __init__(self, out: TextIO | None = None, errors: TextIO | None = None) -> None:
         self.out = guarded(out or sys.stdout)
         self.errors = guarded(errors or sys.stderr)
+        self._colour: bool | None = None
+
+    def use_colour(self, when: str) -> None:
+        """Use colour always, never or, for auto, as usual; raises UsageError for other words."""
+        if when not in _COLOURS:
+            raise UsageError(f"--color={when} is unknown: it takes {', '.join(_COLOURS)}")
+        self._colour = _COLOURS[when]
+        if self._colour and not isinstance(self.out, GuardedStream):
+            self.out = cast(TextIO, GuardedStream(self.out))
 
     @property
     def is_terminal(self) -> bool:
         return self.out.isatty()
 
     @property
+    def width(self) -> int:
+        """The columns of the terminal at this moment; 0 if there is none, or they are unknown."""
+        if not self.is_terminal:
+            return 0
+        wanted = os.environ.get("COLUMNS", "")
+        if wanted.isascii() and wanted.isdigit() and len(wanted) < _MAX_DIGITS and int(wanted):
+            return int(wanted)
+        try:
+            return os.get_terminal_size(self.out.fileno()).columns
+        except (OSError, ValueError):
+            return 0
+
+    @property
     def has_colour(self) -> bool:
+        if self._colour is not None:
+            return self._colour
         return (
             self.is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         )

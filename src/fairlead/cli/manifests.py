@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from fairlead.base.terminal import printable
 from fairlead.cli import downloads
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import CommandError, UsageError
+from fairlead.cli.errors import CommandError
 from fairlead.cli.interrupts import interruptible
+from fairlead.cli.kustomize import build
 from fairlead.codec import yaml_reader
 
 Object = dict[str, Any]
@@ -52,21 +54,27 @@ def add_file_flags(parser: ArgumentReader, what: str) -> None:
         "-k",
         "--kustomize",
         metavar="FOLDER",
-        type=_not_built,
-        help="not supported: give the output of kustomize to -f",
+        dest="filename",
+        action="append",
+        type=Kustomization,
+        help=f"folder with a kustomization whose objects to {what}",
     )
     parser.add_switch("-R", "--recursive", help="also read subfolders of the folders in -f")
 
 
-def _not_built(folder: str) -> str:
-    raise UsageError(
-        "kustomize is not built in. Run it and pass its output:"
-        f" kustomize build {folder} | fairlead ... -f -"
-    )
+class Kustomization(str):
+    """The folder of -k, among the files of -f."""
+
+    __slots__ = ()
 
 
 def manifests(names: Sequence[str], recursive: bool = False) -> list[Manifest]:
     """All objects in the order of the files; raises ManifestError."""
+    folders = [name for name in names if isinstance(name, Kustomization)]
+    if folders:
+        if len(names) > 1:
+            raise ManifestError("-k takes one folder, and no files beside it (-f)")
+        return kustomized(folders[0])
     with interruptible():
         return [
             manifest
@@ -74,6 +82,16 @@ def manifests(names: Sequence[str], recursive: bool = False) -> list[Manifest]:
             for part in name.split(",")
             for manifest in _read(part, recursive)
         ]
+
+
+def kustomized(folder: str) -> list[Manifest]:
+    """The objects of a kustomization, in the order in which they are applied; raises
+    CommandFailed. Warnings go to standard error."""
+    with interruptible():
+        result = build.build(folder)
+        for warning in result.warnings:
+            print(f"Warning: {printable(warning)}", file=sys.stderr)
+        return [manifest for value in result.items for manifest in _flattened(value, str(folder))]
 
 
 def _read(name: str, recursive: bool) -> Iterator[Manifest]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any, NoReturn
+
+from fairlead.cli import suggestions
 
 _COLUMN = 34
 _WIDTH = 100
@@ -36,8 +37,7 @@ class Parser(argparse.ArgumentParser):
         name = word.partition("=")[0][:_MAX_WORD_LENGTH]
         if not name.startswith("-"):
             return f"unexpected argument {name!r}"
-        close = get_close_matches(name, self._option_string_actions, n=1)
-        return f"unknown flag {name}" + (f", did you mean {close[0]}?" if close else "")
+        return suggestions.unknown_flag(name, self._option_string_actions)
 
 
 class Help(argparse.HelpFormatter):

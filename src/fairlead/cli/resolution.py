@@ -34,7 +34,7 @@ class ResolvedObject(NamedTuple):
 def files_of(invocation: Invocation, doing: str) -> list[Manifest]:
     """The objects of the files in -f; raises CommandFailed."""
     if not invocation.options.filename:
-        raise CommandError("a file is missing: -f FILE")
+        raise CommandError("a file is missing: -f FILE, or -k FOLDER for a kustomization")
     found_manifests = manifests(invocation.options.filename, invocation.options.recursive)
     if not found_manifests:
         raise CommandError(f"no objects passed to {doing}")

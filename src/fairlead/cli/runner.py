@@ -11,11 +11,13 @@ import gc
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 
 from fairlead.base.terminal import printable
+from fairlead.cli import suggestions
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.catalog import COMMANDS, GROUPS
+from fairlead.cli.catalog import COMMANDS, GROUPS, SYNONYMS
 from fairlead.cli.connection_flags import add_connection_flags, move_flags_to_end
 from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandFailed, UsageError
@@ -33,9 +35,12 @@ def run_command(program: str, words: Sequence[str]) -> int:
     if words[0] in GROUPS:
         words = [words[0], *move_flags_to_end(words[1:])]
     name = " ".join(words[:2]) if words[0] in GROUPS else words[0]
+    name = SYNONYMS.get(name, name)
     path = name.replace(" ", ".").replace("-", "_")
     module = import_module(f"fairlead.cli.commands.{path}") if name in COMMANDS else None
-    gc.enable()  # `main` disables it during the imports
+    if not gc.isenabled():  # `main` disabled it for the imports
+        gc.freeze()
+        gc.enable()
     if module is None:
         return _print_group(program, words[0], words[1] if len(words) > 1 else "")
     listed = COMMANDS[name]
@@ -50,7 +55,9 @@ def run_command(program: str, words: Sequence[str]) -> int:
     add_connection_flags(reader)
     try:
         options = reader.read(own)
-        return asyncio.run(_run(module.run, Invocation(options)))
+        invocation = Invocation(options)
+        invocation.screen.use_colour(options.color)
+        return asyncio.run(_run(module.run, invocation))
     except UsageError as error:
         print(f"error: {error}\nSee '{program} {name} --help' for usage.", file=sys.stderr)
         return int(getattr(module, "MISUSED", 1))
@@ -61,10 +68,24 @@ def _print_group(program: str, group: str, word: str) -> int:
     commands = {name: listed for name, listed in COMMANDS.items() if name.startswith(f"{group} ")}
     wrong = word not in ("", "-h", "--help")
     if wrong:
-        print(f'error: unknown command "{word}" for "{program} {group}"', file=sys.stderr)
+        print(suggestions.unknown_member(program, group, word), file=sys.stderr)
     for name, listed in commands.items():
         print(f"  {program} {name} {listed.usage}".ljust(60), listed.help)
     return int(wrong)
+
+
+async def _suggest_kinds(invocation: Invocation, word: str) -> None:
+    """Print the kinds that are called like an unknown one, if the server tells them."""
+    with suppress(*EXPECTED):
+        types = await invocation.client.discovery.all_resources()
+        names = {
+            name
+            for type in types
+            for name in (type.name, type.singular, *type.short_names)
+            if name and "/" not in type.name
+        }
+        if close := suggestions.similar(word.lower(), names):
+            invocation.screen.warn(close)
 
 
 async def _run(command: Callable[[Invocation], Awaitable[int]], invocation: Invocation) -> int:
@@ -81,6 +102,8 @@ async def _run(command: Callable[[Invocation], Awaitable[int]], invocation: Invo
     except EXPECTED as error:
         invocation.screen.flush()
         invocation.screen.warn(error_text(error))
+        if isinstance(error, UnknownResource):
+            await _suggest_kinds(invocation, error.wanted)
         return 1
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
         # The server may send responses that do not match the API.

@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import os
 import signal
-from dataclasses import replace
 from types import FrameType
 from typing import BinaryIO, NoReturn
 
@@ -86,10 +85,10 @@ async def _download(options: argparse.Namespace, file: BinaryIO, progress: Progr
         raise BackupError(
             "a backup cannot be made with impersonation: choose a context without `as`"
         )
-    config = replace(access.place, certificate=proof.certificate, key=proof.key)
+    config = access.place._replace(certificate=proof.certificate, key=proof.key)
     if proof.authorization.startswith(_BEARER):
         token = proof.authorization.removeprefix(_BEARER)
-        config = replace(config, token=token, token_file=None)
+        config = config._replace(token=token, token_file=None)
     await download(config, file, progress)
 
 

@@ -47,9 +47,11 @@ async def run(invocation: Invocation) -> int:
         return 0
     is_wide = options.output == "wide"
     rows = [_row(type, is_wide) for type in types]
+    heads = [*_HEADER, *(_WIDE if is_wide else ())]
     if not options.no_headers:
-        rows.insert(0, [*_HEADER, *(_WIDE if is_wide else ())])
-    invocation.screen.out.write(tables.Columns().text(rows))
+        rows.insert(0, heads)
+    columns = tables.Columns(invocation.screen, whole=is_wide)
+    invocation.screen.out.write(columns.text(rows, heads))
     return 0
 
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from fairlead.cli.apply.last_applied import annotation_of, recorded
 from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.create.creation import create_one, resolve_form
 from fairlead.cli.create.form import FormArguments, Object
 from fairlead.cli.create.forms import FORMS, add_form_flags, form_of, options_of
 from fairlead.cli.errors import CommandError, CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.manifests import Manifest, add_file_flags
+from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
-from fairlead.cli.resolution import ResolvedObject, Resolver, files_of
+from fairlead.cli.resolution import Resolver, files_of
 from fairlead.cli.write_options import (
     EXPECTED,
     Failures,
     add_dry_run_flag,
     add_manager_flag,
     add_validation_flag,
-    dry_run,
-    note,
     sourced,
     write_query,
 )
@@ -65,28 +63,13 @@ async def _create_from_files(invocation: Invocation) -> int:
     failures, resolver = Failures(), Resolver(invocation)
     for manifest in files_of(invocation, "create"):
         try:
-            await _create_one(invocation, await resolver.of(manifest), query)
+            await create_one(invocation, await resolver.of(manifest), query)
             resolver.remember(manifest.value)
         except CommandFailed as error:
             failures.add(error)
         except EXPECTED as error:
             failures.add(sourced(error, "creating", manifest.origin))
     return failures.finish()
-
-
-async def _create_one(
-    invocation: Invocation, resolved: ResolvedObject, query: dict[str, str]
-) -> None:
-    prepared = await _prepared(invocation, resolved.value)
-    if dry_run(invocation.options) != "client":
-        prepared = await resolved.resource.create(prepared, resolved.namespace, **query)
-    show_result(invocation, resolved.resource.type, prepared, "created", note(invocation.options))
-
-
-async def _prepared(invocation: Invocation, value: Object) -> Object:
-    if not invocation.options.save_config:
-        return value
-    return recorded(value, annotation_of(await invocation.client.discovery.dialect()))
 
 
 async def _create_from_flags(invocation: Invocation, form: str) -> int:
@@ -101,26 +84,14 @@ async def _create_from_flags(invocation: Invocation, form: str) -> int:
     query = write_query(invocation.options)
     if form == "token":
         return await _create_token(invocation, names[0], value)
-    resolved = await _resolve(invocation, value)
+    resolved = await resolve_form(invocation, value)
     try:
-        await _create_one(invocation, resolved, query)
+        await create_one(invocation, resolved, query)
     except ApiError as error:
         if not FORMS[form].failure:
             raise
         raise CommandError(f"{FORMS[form].failure}{error.message}") from None
     return 0
-
-
-async def _resolve(invocation: Invocation, value: Object) -> ResolvedObject:
-    """Resolve the object. A client dry run shows its namespace only if -n was given."""
-    resolved = await Resolver(invocation).of(Manifest(value, ""))
-    if (
-        resolved.namespace
-        and not invocation.options.namespace
-        and dry_run(invocation.options) == "client"
-    ):
-        del resolved.value["metadata"]["namespace"]
-    return resolved
 
 
 async def _create_token(invocation: Invocation, name: str, value: Object) -> int:

@@ -93,7 +93,7 @@ class _Show:
         self._invocation = invocation
         self._printer = printer
         self._types = {type.lower() for type in types}
-        self._columns = Columns()
+        self._columns = Columns(invocation.screen)
         self._needs_head = not invocation.options.no_headers
 
     def __call__(self, events: Sequence[Object], is_alone: bool = False) -> int:
@@ -109,10 +109,11 @@ class _Show:
                 self._invocation.screen.out.write(self._printer(value))
         elif new_events:
             rows = [self._row(event) for event in new_events]
+            heads = self._with_namespace("NAMESPACE", _HEAD)
             if self._needs_head:
-                rows.insert(0, self._with_namespace("NAMESPACE", _HEAD))
+                rows.insert(0, heads)
                 self._needs_head = False
-            self._invocation.screen.out.write(self._columns.text(rows))
+            self._invocation.screen.out.write(self._columns.text(rows, heads))
         self._invocation.screen.flush()
         return len(new_events)
 

@@ -73,7 +73,8 @@ async def run(invocation: Invocation) -> int:
         invocation.screen.print(_FORMATS[options.output](written))
     elif options.brief:
         now = datetime.now(UTC)
-        invocation.screen.print(tables.text([HEAD, *(entry.row(now) for entry in entries)]))
+        rows = [HEAD, *(entry.row(now) for entry in entries)]
+        invocation.screen.print(tables.text(rows, invocation.screen, HEAD))
     else:
         _print_entries(invocation, reference, history.since, entries)
     return 0

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairlead.base.terminal import printable, write_bytes
 from fairlead.cli.arguments import ArgumentReader, seconds
 from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
+from fairlead.cli.pods.choice import LOGS, container_of, named_containers, pod_of
+from fairlead.cli.pods.logs import LogStream
 from fairlead.client import ApiError, Resource, Unreachable
-from fairlead.client.session import Request
 from fairlead.codec.types.times import moment
 
 _USAGE = (
@@ -32,13 +33,6 @@ _SWITCHES = {
     ("--timestamps",): "print the time of each line",
 }
 Object = dict[str, Any]
-# The container lists of a pod spec, and the suffix of their names in messages.
-_LISTS = {"initContainers": " (init)", "containers": "", "ephemeralContainers": " (ephem)"}
-_BY_LABELS = ("ReplicationController", "Service")
-_BY_SELECTOR = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job")
-_PHASES = ("Running", "Unknown", "Pending")
-_READY = ("Ready", "True")
-DEFAULT = "kubectl.@/default-container"  # annotation that names the default container
 
 
 def add_flags(parser: ArgumentReader) -> None:
@@ -94,13 +88,10 @@ async def run(invocation: Invocation) -> int:
     if not selected:
         invocation.screen.warn(f"No pods found in namespace {invocation.namespace}.")
         return 0
-    annotation = (await invocation.client.discovery.dialect()).label(DEFAULT)
     streams = [
         stream
         for pod in selected
-        for stream in streams_of(
-            invocation, pods, pod, container, options.all_containers, annotation
-        )
+        for stream in await streams_of(invocation, pods, pod, container, options.all_containers)
     ]
     if options.follow and len(streams) > options.max_log_requests:
         raise CommandError(
@@ -152,9 +143,8 @@ def _check(invocation: Invocation, container: str) -> None:
 async def _pods(invocation: Invocation) -> list[dict[str, Any]]:
     options = invocation.options
     if not options.selector:
-        return await pods_of(
-            invocation, options.words[0], invocation.namespace, options.pod_running_timeout
-        )
+        patience = options.pod_running_timeout
+        return [await pod_of(invocation, options.words[0], invocation.namespace, patience, LOGS)]
     pods = await invocation.client.resource("pods")
     listed = await pods.list(invocation.namespace, labelSelector=options.selector)
     return list(listed["items"])
@@ -176,7 +166,7 @@ def _query(invocation: Invocation) -> dict[str, Any]:
     }
 
 
-async def _show(invocation: Invocation, streams: Sequence[Stream]) -> None:
+async def _show(invocation: Invocation, streams: Sequence[LogStream]) -> None:
     if invocation.options.follow and len(streams) > 1:
         tasks = [
             asyncio.create_task(_show_one(invocation, stream, by_lines=True)) for stream in streams
@@ -191,7 +181,7 @@ async def _show(invocation: Invocation, streams: Sequence[Stream]) -> None:
         await _show_one(invocation, stream, by_lines=invocation.options.prefix)
 
 
-async def _show_one(invocation: Invocation, stream: Stream, by_lines: bool) -> None:
+async def _show_one(invocation: Invocation, stream: LogStream, by_lines: bool) -> None:
     prefix = f"[{printable(stream.title)}] ".encode() if invocation.options.prefix else b""
     begun, has_come = b"", False
     try:
@@ -214,164 +204,15 @@ async def _show_one(invocation: Invocation, stream: Stream, by_lines: bool) -> N
         invocation.screen.warn(printable(message))
 
 
-# Selects the containers whose logs are requested, and streams their logs.
-
-
-class Stream(NamedTuple):
-    """The log of one container."""
-
-    pods: Resource
-    namespace: str
-    pod: str
-    container: str
-
-    @property
-    def title(self) -> str:
-        return f"pod/{self.pod}/{self.container}"
-
-    async def pieces(self, query: Mapping[str, Any]) -> AsyncGenerator[bytes, None]:
-        """Yield the log in chunks as they arrive; raises ApiError and Unreachable."""
-        path = self.pods.path(self.pod, self.namespace, "log")
-        parameters = {**query, "container": self.container}
-        request = Request("GET", path, parameters, accept="*/*")
-        async with self.pods.session.open(request) as answer, aclosing(answer.pieces()) as pieces:
-            async for piece in pieces:
-                yield piece
-
-
-async def pods_of(
-    invocation: Invocation, word: str, namespace: str, patience: float
-) -> list[Object]:
-    """The pod of this name, or the best pod of an object that selects pods; raises CommandError and
-    ApiError."""
-    kind, slash, name = word.partition("/")
-    if "/" in name:
-        raise CommandError("KIND/NAME has one slash")
-    resource = await invocation.client.resource(kind if slash else "pods")
-    value = await resource.get(name if slash else word, namespace)
-    if resource.type.kind == "Pod" and not resource.type.group:
-        return [value]
-    pods = await invocation.client.resource("pods")
-    return [await _first(invocation, pods, namespace, _selector(value), patience)]
-
-
-def _selector(value: Object) -> str:
-    """The label selector of the pods of an object; raises CommandError."""
-    kind, spec = value["kind"], value.get("spec") or {}
-    version = value["apiVersion"].rpartition("/")[2]
-    message = f"a {kind} ({version}) has no logs"
-    if kind in _BY_SELECTOR:
-        return _written(spec.get("selector") or {})
-    if kind not in _BY_LABELS:
-        raise CommandError(f"{message}: selector for *{version}.{kind} not implemented")
-    labels = spec.get("selector") or {}
-    if not labels:
-        name = value["metadata"]["name"]
-        raise CommandError(
-            f"{message}: invalid {kind.lower()} '{name}': {kind} is defined without a selector"
-        )
-    return _written({"matchLabels": labels})
-
-
-def _written(selector: Mapping[str, Any]) -> str:
-    """The selector in the syntax of the labelSelector parameter."""
-    parts = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
-    for expression in selector.get("matchExpressions") or ():
-        key, values = expression["key"], ",".join(expression.get("values") or ())
-        parts.append(
-            {
-                "In": f"{key} in ({values})",
-                "NotIn": f"{key} notin ({values})",
-                "Exists": key,
-                "DoesNotExist": f"!{key}",
-            }[expression["operator"]]
-        )
-    return ",".join(parts)
-
-
-async def _first(
-    invocation: Invocation, pods: Resource, namespace: str, selector: str, patience: float
-) -> Object:
-    """The pod most likely to have logs. If there is none, waits up to `patience` seconds for the
-    first."""
-    items = (await pods.list(namespace, labelSelector=selector))["items"]
-    if not items:
-        watch = pods.watch(namespace, labelSelector=selector, timeout=patience)
-        async for event in watch:
-            return event.object
-        raise CommandError("no pod appeared within --pod-running-timeout")
-    first: Object = min(items, key=_order)
-    if len(items) > 1:
-        name = printable(first["metadata"]["name"])
-        invocation.screen.warn(f"These are {len(items)} pods; the logs are those of pod/{name}")
-    return first
-
-
-def _order(pod: Object) -> tuple[Any, ...]:
-    """Sort key: scheduled, running, ready, ready for longest, most restarts, oldest first."""
-    status = pod.get("status") or {}
-    conditions = status.get("conditions") or ()
-    ready = [
-        condition
-        for condition in conditions
-        if (condition.get("type"), condition.get("status")) == _READY
-    ]
-    restarts = [
-        container_status.get("restartCount") or 0
-        for container_status in status.get("containerStatuses") or ()
-    ]
-    phase = status.get("phase")
-    return (
-        not (pod.get("spec") or {}).get("nodeName"),
-        _PHASES.index(phase) if phase in _PHASES else 0,
-        not ready,
-        ready[0].get("lastTransitionTime") or "" if ready else "",
-        -max(restarts, default=0),
-        pod["metadata"].get("creationTimestamp") or "",
-    )
-
-
-def streams_of(
-    invocation: Invocation,
-    pods: Resource,
-    pod: Object,
-    container: str,
-    all_containers: bool,
-    default: str,
-) -> Iterator[Stream]:
-    """The requested containers of a pod; `default` is the annotation that names the default
-    container. Raises CommandError."""
-    metadata, spec = pod["metadata"], pod.get("spec") or {}
-    named = [
-        (str(container["name"]), note)
-        for part, note in _LISTS.items()
-        for container in spec.get(part) or ()
-    ]
-    names = [name for name, _ in named]
+async def streams_of(
+    invocation: Invocation, pods: Resource, pod: Object, container: str, all_containers: bool
+) -> list[LogStream]:
+    """The requested containers of a pod; raises CommandError."""
+    metadata = pod["metadata"]
     if all_containers:
-        selected: Sequence[str] = names
-    elif container:
-        if container not in names:
-            raise CommandError(f"the pod {metadata['name']} has no container {container}")
-        selected = [container]
+        names = [name for name, _ in named_containers(pod)]
     else:
-        selected = [
-            _default(invocation, spec, named, (metadata.get("annotations") or {}).get(default))
-        ]
-    for name in selected:
-        yield Stream(pods, metadata.get("namespace") or "", metadata["name"], name)
-
-
-def _default(
-    invocation: Invocation, spec: Object, named: Sequence[tuple[str, str]], annotated: str | None
-) -> str:
-    if annotated is not None and annotated in dict(named):
-        return annotated
-    first = str(spec["containers"][0]["name"])
-    if len(named) > 1:
-        ordered = sorted(named, key=lambda entry: entry[1])  # regular containers first
-        listed = ", ".join(f"{name}{note}" for name, note in ordered)
-        invocation.screen.warn(
-            printable(f"The logs are those of container {first}; all are {listed}")
-        )
-    return first
+        names = [await container_of(invocation, pod, container, LOGS)]
+    return [
+        LogStream(pods, metadata.get("namespace") or "", metadata["name"], name) for name in names
+    ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fairlead.cli.apply.changes import type_of
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
+from fairlead.cli.local_patches import patched_here
 from fairlead.cli.manifests import ManifestError, add_file_flags, documents
 from fairlead.cli.output.documents import same_content
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
@@ -26,9 +26,6 @@ from fairlead.cli.write_options import (
 )
 from fairlead.client import ApiError
 from fairlead.client.resources import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Object
-from fairlead.fields import json_patch, strategic
-from fairlead.fields.errors import PatchError
-from fairlead.fields.merge_patch import apply_merge_patch, merge_document
 
 _TYPES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_PATCH}
 
@@ -103,7 +100,9 @@ def _patch(invocation: Invocation) -> Any:
 
 async def _patched(invocation: Invocation, resolved: ResolvedObject, patch: Any) -> Object:
     if dry_run(invocation.options) == "client":
-        return await _merged_here(invocation, resolved, patch)
+        return await patched_here(
+            invocation, resolved.resource.type, resolved.value, patch, invocation.options.type
+        )
     type = _TYPES[invocation.options.type]
     try:
         return await resolved.resource.patch(
@@ -119,28 +118,6 @@ async def _patched(invocation: Invocation, resolved: ResolvedObject, patch: Any)
             raise
         what = f"{resolved.resource.type.api_version}, Kind={resolved.resource.type.kind}"
         raise CommandError(f"{type} is not supported by {what}: {error.message}") from None
-
-
-async def _merged_here(invocation: Invocation, resolved: ResolvedObject, patch: Any) -> Object:
-    try:
-        if invocation.options.type == "json":
-            patched: Object = json_patch.apply_json_patch(
-                resolved.value, json_patch.operations(patch)
-            )
-            return patched
-        if invocation.options.type == "merge":
-            merged: Object = apply_merge_patch(resolved.value, merge_document(patch))
-            return merged
-        struct = type_of(await invocation.client.discovery.dialect(), resolved.resource.type)
-        if struct is None:
-            raise CommandError(
-                "custom resources have no strategic patch: use --type=merge or --type=json"
-            )
-        return strategic.apply_strategic_patch(
-            struct, resolved.value, strategic.strategic_document(patch)
-        )
-    except PatchError as error:
-        raise CommandError(str(error)) from None
 
 
 def _is_same(invocation: Invocation, before: Object, after: Object) -> bool:

@@ -21,10 +21,17 @@ _SHORT_FORMATS = ("json", "yaml", "name")
 # applies to all further positions.
 _PLACES: dict[str, tuple[str, ...]] = {
     "logs": ("names of pods",),
+    "exec": ("names of pods",),
+    "attach": ("names of pods",),
+    "port-forward": ("names of pods", ""),
+    "debug": ("names of pods",),
+    "top pods": ("names of pods",),
+    "top nodes": ("names of nodes",),
     "auth can-i": ("verbs", "kinds"),
     "auth why": ("verbs", "kinds"),
     "certificate approve": ("names of certificatesigningrequests",),
     "certificate deny": ("names of certificatesigningrequests",),
+    "simulate node": ("names of nodes",),
     "token create": ("names of serviceaccounts",),
     "config use-context": ("contexts",),
     "config rename-context": ("contexts", ""),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
+from fairlead.base.dialect import Dialect
 from fairlead.cli.create.form import Flag, Form, FormArguments, Object, pairs
 from fairlead.cli.errors import CommandError
 
@@ -86,14 +88,18 @@ async def _cluster_role(arguments: FormArguments) -> Object:
     return _of_group(arguments, "ClusterRole", rules=rules)
 
 
-def _subjects(arguments: FormArguments) -> list[Object]:
-    group = arguments.dialect.group_name(_GROUP)
+def subjects_of(
+    dialect: Dialect, users: Sequence[str], groups: Sequence[str], accounts: Sequence[str]
+) -> list[Object]:
+    """The subjects of a binding; raises CommandError for an account that is not
+    NAMESPACE:NAME."""
+    group = dialect.group_name(_GROUP)
     subjects: list[Object] = [
         {"apiGroup": group, "kind": kind, "name": name}
-        for kind, flag in (("User", "user"), ("Group", "group"))
-        for name in arguments.values(flag)
+        for kind, names in (("User", users), ("Group", groups))
+        for name in names
     ]
-    for text in arguments.values("serviceaccount"):
+    for text in accounts:
         namespace, colon, name = text.partition(":")
         if not colon or not namespace or not name or ":" in name:
             raise CommandError("serviceaccount must be <namespace>:<name>")
@@ -113,7 +119,9 @@ async def _binding(arguments: FormArguments, kind: str) -> Object:
         "kind": "Role" if role else "ClusterRole",
         "name": role or cluster_role,
     }
-    subjects = _subjects(arguments)
+    subjects = subjects_of(
+        arguments.dialect, *(arguments.values(kind) for kind in ("user", "group", "serviceaccount"))
+    )
     return _of_group(
         arguments, kind, roleRef=reference, **({"subjects": subjects} if subjects else {})
     )

@@ -73,8 +73,8 @@ def _metric_line(kind: str, source: Fields, target: Fields, now: Fields) -> str:
     if kind == "Pods":
         return f"{name} on pods:\t{_pair(target, now, 'averageValue')}"
     if kind == "Object":
-        target = source.part("describedObject")
-        name += f" on {target.text('kind')}/{target.text('name')}"
+        described = source.part("describedObject")
+        name += f" on {described.text('kind')}/{described.text('name')}"
         averaged = target.text("type") == "AverageValue"
     else:
         averaged = target.has("averageValue")

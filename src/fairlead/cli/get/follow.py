@@ -36,7 +36,9 @@ class Event(NamedTuple):
 
 async def follow_tables(invocation: Invocation, queries: ObjectQueries) -> int:
     query = _single(queries)
-    text = TableText(table_layout(invocation, query.resource.type, with_kind=False))
+    text = TableText(
+        table_layout(invocation, query.resource.type, with_kind=False), invocation.screen
+    )
     async for event in _Following(query, accepted(invocation)).events(
         invocation.options.watch_only
     ):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
-from fairlead.base.terminal import unguarded
+from fairlead.base.terminal import printable, unguarded
+from fairlead.cli import suggestions
 from fairlead.cli.error_messages import error_text
 from fairlead.cli.get.requests import ObjectQueries, ObjectQuery, first_page
 from fairlead.cli.invocation import Invocation, Screen
@@ -17,7 +19,7 @@ from fairlead.cli.output.printers import Printer
 from fairlead.cli.output.tables import Layout, TableText, as_table
 from fairlead.client import ApiError, ResourceType, UnknownResource, Unreachable
 from fairlead.client.errors import NotFound
-from fairlead.client.resources import TABLE
+from fairlead.client.resources import METADATA_LIST, PAGE, TABLE
 from fairlead.client.session import JSON
 
 if TYPE_CHECKING:
@@ -40,6 +42,11 @@ class Failures:
     def add(self, error: ApiError) -> None:
         if not (self._invocation.options.ignore_not_found and isinstance(error, NotFound)):
             self._texts[error_text(error)] = None
+
+    def hint(self, text: str) -> None:
+        """Print this after the errors so far, if it is not empty."""
+        if text and not self._invocation.options.ignore_not_found:
+            self._texts[text] = None
 
     def exit_code(self) -> int:
         """Print the errors; return the exit code."""
@@ -82,7 +89,10 @@ async def show_tables(invocation: Invocation, queries: ObjectQueries, order: Ord
     with Progress(invocation.screen) as progress:
         for type, pages in _tables(begun):
             if last is None or last[0] is not type:
-                last = type, TableText(table_layout(invocation, type, len(kinds) > 1))
+                last = (
+                    type,
+                    TableText(table_layout(invocation, type, len(kinds) > 1), invocation.screen),
+                )
                 is_new = True
             try:
                 async for page in pages:
@@ -169,6 +179,15 @@ def objects_of(page: Object) -> list[Object]:
     return items
 
 
+async def _similar_names(query: ObjectQuery) -> str:
+    """Which objects are called like the one that does not exist; empty if none is."""
+    with suppress(ApiError):
+        page = await query.resource.page(query.namespace, accept=METADATA_LIST, limit=PAGE)
+        names = [item["metadata"]["name"] for item in page.get("items") or ()]
+        return printable(suggestions.similar(query.name, names))
+    return ""
+
+
 async def _begun(
     queries: Sequence[ObjectQuery], failures: Failures, accept: str, limit: int, query: Object
 ) -> list[Begun]:
@@ -183,9 +202,12 @@ async def _begun(
                 return error
 
     begun: list[Begun] = []
-    for result in await asyncio.gather(*map(begin, queries)):
+    results = await asyncio.gather(*map(begin, queries))
+    for object_query, result in zip(queries, results, strict=True):
         if isinstance(result, ApiError):
             failures.add(result)
+            if isinstance(result, NotFound) and object_query.name:
+                failures.hint(await _similar_names(object_query))
         else:
             begun.append(result)
     return begun

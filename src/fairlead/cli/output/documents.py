@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from fairlead.cli.output.values import escaped
-from fairlead.codec.yaml_writer import dump, natural_order
+from fairlead.codec import yaml_writer
 
 _INDENT = re.compile("^ +", re.MULTILINE)  # no match in strings: JSON escapes line breaks
 Object = dict[str, Any]
@@ -27,7 +27,7 @@ def as_json(value: Any) -> str:
 
 def as_yaml(value: Any) -> str:
     """YAML without the final line break."""
-    return dump(value, natural_order).decode().removesuffix("\n")
+    return yaml_writer.dump(value, yaml_writer.natural_order).decode().removesuffix("\n")
 
 
 def without_managed_fields(value: dict[str, Any]) -> dict[str, Any]:

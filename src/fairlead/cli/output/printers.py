@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 
 from fairlead.base.terminal import printable
 from fairlead.cli.errors import CommandFailed
-from fairlead.cli.output import custom_columns, documents, jsonpath
+from fairlead.cli.output import custom_columns, documents, go_templates, jsonpath
 
 Object = dict[str, Any]
 
 FORMATS = (
     "custom-columns",
     "custom-columns-file",
+    "go-template",
+    "go-template-file",
     "json",
     "jsonpath",
     "jsonpath-as-json",
@@ -22,7 +24,7 @@ FORMATS = (
     "wide",
     "yaml",
 )
-_TEMPLATES = ("go-template", "go-template-file", "template", "templatefile")
+_OLD = {"template": "go-template", "templatefile": "go-template-file"}
 
 
 class Choice(NamedTuple):
@@ -46,11 +48,9 @@ def is_table(output: str) -> bool:
 def printer_for(choice: Choice) -> Printer:
     """Raises CommandFailed for an unknown format."""
     form, sign, argument = choice.output.partition("=")
-    if form in _TEMPLATES:
-        raise CommandFailed(
-            "error: Go templates are not supported: use -o jsonpath=TEMPLATE or"
-            " -o custom-columns=HEADER:PATH"
-        )
+    form = _OLD.get(form, form)
+    if not choice.output and choice.template:
+        form = "go-template"
     printer_type = _PRINTERS.get(form)
     if printer_type is None or (sign and form in _BARE):
         raise CommandFailed(f"error: -o {choice.output} is unknown: it takes {', '.join(FORMATS)}")
@@ -112,6 +112,17 @@ class _JsonPath:
             ) from None
 
 
+class _GoTemplate:
+    def __init__(self, choice: Choice, argument: str) -> None:
+        if not argument:
+            raise CommandFailed("error: the template is missing: -o go-template=TEMPLATE")
+        is_file = "file" in choice.output.partition("=")[0]
+        self._template = go_templates.Template(_content(argument) if is_file else argument)
+
+    def __call__(self, value: Object) -> str:
+        return self._template.text(value)
+
+
 class _CustomColumns:
     def __init__(self, choice: Choice, argument: str) -> None:
         if choice.output.startswith("custom-columns-file"):
@@ -128,6 +139,8 @@ _PRINTERS: dict[str, Callable[[Choice, str], Printer]] = {
     "json": _Json,
     "yaml": _Yaml,
     "name": _Names,
+    "go-template": _GoTemplate,
+    "go-template-file": _GoTemplate,
     "jsonpath": _JsonPath,
     "jsonpath-as-json": _JsonPath,
     "jsonpath-file": _JsonPath,

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from fairlead.base.terminal import printable
+from fairlead.cli.invocation import Paint, Screen
+from fairlead.cli.output.fitting import colour, cut, fit
 from fairlead.cli.output.values import plain
 from fairlead.codec.types.times import since
 
@@ -19,16 +21,50 @@ _NONE = "<none>"
 
 
 class Columns:
-    """Remembers the column widths, to align later rows with earlier ones."""
+    """Remembers the column widths, to align later rows with earlier ones. With a screen, lines fit
+    a terminal, unless they stay `whole`, and states have colours."""
 
-    def __init__(self) -> None:
+    def __init__(self, screen: Screen | None = None, *, whole: bool = False) -> None:
         self._widths: list[int] = []
+        self._sizes: list[int] = []  # letters of the longest cell of each column
+        self._screen = screen
+        self._whole = whole
 
-    def text(self, rows: Sequence[Sequence[str]]) -> str:
-        """One line per row, each with a line break."""
+    def text(self, rows: Sequence[Sequence[str]], heads: Sequence[str] = ()) -> str:
+        """One line per row, each with a line break. `heads` tell a screen what the columns are."""
         rows = [[printable(cell) for cell in row] for row in rows]
         self._widths = widths(rows, self._widths)
-        return "".join(f"{line(row, self._widths)}\n" for row in rows)
+        screen = self._screen
+        if screen is None or not heads:
+            return "".join(f"{line(row, self._widths)}\n" for row in rows)
+        width = 0 if self._whole else screen.width
+        limits = self._limits(rows, heads, width)
+        paint = Paint(screen)
+        return "".join(f"{self._shown(row, heads, limits, paint)}\n" for row in rows)
+
+    def _limits(
+        self, rows: Sequence[Sequence[str]], heads: Sequence[str], width: int
+    ) -> Sequence[int]:
+        """The letters that each column may have."""
+        self._sizes += [0] * (len(heads) - len(self._sizes))
+        for row in rows:
+            for index, cell in enumerate(row[: len(self._sizes)]):
+                self._sizes[index] = max(self._sizes[index], len(cell))
+        return fit(self._sizes, heads, _GAP, width) if width else self._sizes
+
+    def _shown(
+        self, row: Sequence[str], heads: Sequence[str], limits: Sequence[int], paint: Paint
+    ) -> str:
+        """One row, cut and coloured."""
+        cells = []
+        for index, (cell, head, limit) in enumerate(zip(row, heads, limits, strict=False)):
+            shown = cut(cell, limit)
+            is_whole = limit == self._sizes[index]
+            width = self._widths[index] if is_whole else limit + _GAP
+            padding = " " * (width - len(shown)) if index < len(row) - 1 else ""
+            code = colour(head, cell, heads)
+            cells.append((paint(shown, code) if code else shown) + padding)
+        return "".join(cells)
 
 
 def widths(rows: Iterable[Sequence[str]], minimum: Iterable[int] = ()) -> list[int]:
@@ -47,9 +83,11 @@ def line(row: Sequence[str], width: Sequence[int]) -> str:
     return "".join((*padded, *row[-1:]))
 
 
-def text(rows: Sequence[Sequence[str]]) -> str:
-    """All rows, without the final line break."""
-    return Columns().text(rows).removesuffix("\n")
+def text(
+    rows: Sequence[Sequence[str]], screen: Screen | None = None, heads: Sequence[str] = ()
+) -> str:
+    """All rows, without the final line break. For a screen, `heads` are those of the columns."""
+    return Columns(screen).text(rows, heads).removesuffix("\n")
 
 
 # Formats tables from the server as text, with additional columns.
@@ -71,9 +109,9 @@ class TableText:
     """Formats tables of one kind as lines. The header is written once, and again if the columns
     change."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, screen: Screen | None = None) -> None:
         self._layout = layout
-        self._columns = Columns()
+        self._columns = Columns(screen, whole=layout.wide)
         self._last_columns: list[Object] = []  # the last columns: further tables may leave them out
         self._has_header = not layout.headers
 
@@ -85,10 +123,11 @@ class TableText:
         rows = [self._row(columns, row, event) for row in table.get("rows") or ()]
         if not rows:
             return ""
+        heads = list(self._header(columns))
         if not self._has_header:
-            rows.insert(0, list(self._header(columns)))
+            rows.insert(0, heads)
             self._has_header = True
-        return self._columns.text(rows)
+        return self._columns.text(rows, heads)
 
     def _header(self, columns: Sequence[Object]) -> Iterator[str]:
         layout = self._layout

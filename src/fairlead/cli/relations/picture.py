@@ -9,14 +9,13 @@ from typing import Any
 from fairlead.base.terminal import printable
 from fairlead.cli.invocation import DIM, RED, YELLOW, Paint, Screen
 from fairlead.cli.output import tables
+from fairlead.cli.output.fitting import GOOD, WAITING
 from fairlead.cli.relations.states import UNKNOWN, State
 from fairlead.cli.relations.trees import Branch, branches
 from fairlead.codec.types.times import since
 
 States = Mapping[str, State]
 _HEAD = ("NAME", "READY", "STATUS", "AGE")
-_GOOD = ("Running", "Active", "Bound", "Ready", "Completed", "Succeeded", "Complete", "Available")
-_WAITING = ("Pending", "ContainerCreating", "PodInitializing", "Terminating", "Suspended")
 
 
 def drawn(root: Branch, states: States, screen: Screen) -> str:
@@ -57,9 +56,9 @@ def _colour(branch: Branch, states: States) -> Iterator[str]:
     state = states.get(branch.item.uid, UNKNOWN)
     if branch.is_repeated:
         yield DIM
-    elif branch.item.is_missing or (state.status and state.status not in (*_GOOD, *_WAITING)):
+    elif branch.item.is_missing or (state.status and state.status not in (*GOOD, *WAITING)):
         yield RED
-    elif state.trouble or branch.item.is_deleting or state.status in _WAITING:
+    elif state.trouble or branch.item.is_deleting or state.status in WAITING:
         yield YELLOW
 
 

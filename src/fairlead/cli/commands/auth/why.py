@@ -93,7 +93,7 @@ async def _policy(client: Client, namespace: str) -> Policy:
     dialect = await client.discovery.dialect()
     if not client.access.impersonation.user:
         return await read_policy(client, dialect, namespace)
-    async with Client(replace(client.access, impersonation=NOBODY_ELSE)) as own:
+    async with Client(client.access._replace(impersonation=NOBODY_ELSE)) as own:
         return await read_policy(own, dialect, namespace)
 
 

@@ -30,7 +30,7 @@ async def run(invocation: Invocation) -> int:
     elif tokens:
         now = datetime.now(UTC)
         rows = [tuple(cell or "<none>" for cell in _row(token, now)) for token in tokens]
-        invocation.screen.print(tables.text([_HEAD, *rows]))
+        invocation.screen.print(tables.text([_HEAD, *rows], invocation.screen, _HEAD))
     return 0
 
 

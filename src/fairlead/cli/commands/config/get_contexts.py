@@ -37,7 +37,7 @@ async def run(invocation: Invocation) -> int:
     else:
         rows = [_row(files, name) for name in names]
         table = [*(() if invocation.options.no_headers else (_HEAD,)), *rows]
-        lines = tables.text(table).splitlines() if table else []
+        lines = tables.text(table, invocation.screen, _HEAD).splitlines() if table else []
     for line in lines:
         invocation.screen.print(line)
     missing = [name for name in selected if name not in contexts]

@@ -1,0 +1,1 @@
+"""Commands that set one property of objects."""

@@ -1,0 +1,1 @@
+"""Pod templates of objects, and patches of them, for the commands of `set`."""
