@@ -36,7 +36,8 @@ def test_without_a_console_the_command_says_so(without: ServerProcess) -> None:
     ran = run_words("console", "--print", "--kubeconfig", str(config))
     assert ran.code == 1
     assert ran.errors == (
-        "error: the server has no console; it may have been started with --console=false\n"
+        "error: the server has no console; it may have been started with --console=false."
+        " With --all-contexts, the console is served from here\n"
     )
 
 

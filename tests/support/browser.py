@@ -144,7 +144,7 @@ class Visitor:
         self.page.screenshot(path=PICTURES / f"{name}.png")
 
     def findings(self) -> list[str]:
-        """Return the findings of axe-core that are serious or worse."""
+        """Return the findings of axe-core."""
         if not AXE.exists():
             pytest.skip("there is no axe-core (make console-tools): accessibility is not checked")
         # Evaluated through DevTools, which the page's policy does not restrict.
@@ -153,7 +153,6 @@ class Visitor:
         return [
             f"{item['id']}: {item['help']}: {[node['html'][:200] for node in item['nodes'][:5]]}"
             for item in result
-            if item["impact"] in ("serious", "critical")
         ]
 
     def close(self) -> None:

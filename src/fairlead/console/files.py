@@ -98,14 +98,17 @@ class File(NamedTuple):
         return SecuredAnswer(200, self.plain, self.media_type, headers)
 
 
+Files = dict[str, tuple[File, Header]]  # by path below PATH, each with its Cache-Control
+
+
 class StaticFiles:
     """Serves the files of a directory, by default the package's. Reads them at the first
     request."""
 
     def __init__(self, directory: Path | None = None) -> None:
-        self._directory = directory or file_beside(__file__, "static")
+        self._directory = directory or own_directory()
         self._reading = asyncio.Lock()
-        self._files: dict[str, tuple[File, Header]] = {}  # by path below PATH
+        self._files: Files = {}
 
     async def answer(self, request: Request, path: str) -> Answer:
         """Return the file at a path below PATH; raises StatusError."""
@@ -119,8 +122,13 @@ class StaticFiles:
         return file.answer(request, caching)
 
 
-def served_from(directory: Path) -> dict[str, tuple[File, Header]]:
-    """Return the files of a directory by path below PATH, each with its Cache-Control."""
+def own_directory() -> Path:
+    """The directory of the console's files."""
+    return file_beside(__file__, "static")
+
+
+def served_from(directory: Path) -> Files:
+    """Return the files of a directory."""
     contents = dict(sorted(_contents(directory, "")))
     listed = ((name.encode(), sha256(content).digest()) for name, content in contents.items())
     folder = _hash(b"".join(part for pair in listed for part in pair))

@@ -24,6 +24,7 @@ def test_a_refusal_tells_who_wanted_what_and_why_not(space: Space) -> None:
         "code": 403,
     }
     assert item["message"] == answer.message
+    assert "system:authenticated" in item["groups"]
     assert item["time"] >= item["firstTime"]
 
 

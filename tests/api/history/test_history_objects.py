@@ -42,17 +42,40 @@ def test_the_manager_whose_entry_is_new_is_told(space: Space) -> None:
     assert second[0]["time"].endswith("Z")
 
 
-def test_who_lost_a_field_to_another_manager_is_not_told(space: Space) -> None:
-    path = space.config_maps.item("a")
+def apply(space: Space, manager: str, data: dict[str, str]) -> None:
+    named = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    headers = {"Content-Type": APPLY}
+    query = {"fieldManager": manager, "force": "true"}
+    answer = space.client.request(
+        "PATCH", space.config_maps.item("a"), {**named, "data": data}, headers=headers, **query
+    )
+    assert answer.status in (200, 201), answer.text
+
+
+def losses(space: Space) -> list[tuple[str, list[str], list[str]]]:
+    """Who lost which fields to whom with the last write."""
+    last = items(history(space.config_maps, "a"))[-1].get("lost", [])
+    return [(one["manager"], one["fields"], one["to"]) for one in last]
+
+
+def test_who_lost_a_field_to_another_manager_is_told_apart_from_who_took_it(space: Space) -> None:
     for manager, value in (("first", "1"), ("second", "2")):
-        named = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
-        config = {**named, "data": {"x": value, manager: "own"}}
-        headers = {"Content-Type": APPLY}
-        query = {"fieldManager": manager, "force": "true"}
-        answer = space.client.request("PATCH", path, config, headers=headers, **query)
-        assert answer.status in (200, 201), answer.text
+        apply(space, manager, {"x": value, manager: "own"})
     last = column(history(space.config_maps, "a"), "by")[-1]
     assert [item["manager"] for item in last] == ["second"]
+    assert losses(space) == [("first", ["data.x"], ["second"])]
+
+
+def test_who_shares_a_field_has_lost_nothing(space: Space) -> None:
+    apply(space, "first", {"x": "1"})
+    apply(space, "second", {"x": "1", "y": "2"})
+    assert losses(space) == []
+
+
+def test_who_no_longer_applies_a_field_has_lost_nothing_to_others(space: Space) -> None:
+    apply(space, "first", {"x": "1", "y": "2"})
+    apply(space, "first", {"x": "1"})
+    assert losses(space) == []
 
 
 def test_who_takes_a_field_away_is_told_and_not_who_lost_it(space: Space) -> None:
@@ -60,6 +83,7 @@ def test_who_takes_a_field_away_is_told_and_not_who_lost_it(space: Space) -> Non
     space.config_maps.patch("a", {"data": None}, fieldManager="second")
     last = column(history(space.config_maps, "a"), "by")[-1]
     assert [item["manager"] for item in last] == ["second"]
+    assert losses(space) == [("tests", ["data", "data.x"], [])]
 
 
 def test_a_write_of_the_status_names_the_subresource(space: Space) -> None:

@@ -166,3 +166,40 @@ def test_all_that_one_may_is_a_table_of_verbs(returning: Visit, kubernetes: Spac
     expect(table.get_by_role("row").filter(has_text="secrets")).to_contain_text("by name")
     visitor.picture("access-mine")
     assert visitor.findings() == []
+
+
+def test_a_denied_request_leads_to_its_explanation_with_everything_filled_in(
+    returning: Visit, kubernetes: Space
+) -> None:
+    bind(kubernetes, "readers", {"kind": "Group", "name": "dev"}, rule("get", resource="secrets"))
+    headers = {"Impersonate-User": "zoe", "Impersonate-Group": "dev"}
+    secret = kubernetes.secrets.item("s")
+    assert kubernetes.client.request("DELETE", secret, headers=headers).status == 403
+    visitor = returning(kubernetes.server, "#/overview", namespace=kubernetes.name)
+    denied = visitor.page.get_by_role("region", name="Requests that were denied")
+    line = denied.get_by_role("row").filter(has_text=kubernetes.name)
+    line.get_by_role("link", name="Why not? zoe").click()
+    expect(answer(visitor)).to_contain_text("No. zoe may not delete secrets s")
+    fields = {"user": "zoe", "verb": "delete", "kind": "secrets", "name": "s"}
+    for name, text in fields.items():
+        expect(visitor.page.get_by_label(LABELS[name], exact=True)).to_have_value(text)
+    groups = visitor.page.get_by_label(LABELS["groups"], exact=True)
+    expect(groups).to_have_value("dev,system:authenticated")
+    expect(answer(visitor)).to_contain_text("The nearest rule is get secrets of Role")
+    expect(answer(visitor)).to_contain_text("but it does not have the verb delete.")
+    visitor.picture("denied-explained")
+    assert visitor.findings() == []
+    expect(answer(visitor)).to_contain_text("would allow it, if one were bound")
+    for item in yaml.safe_load_all(missing(visitor)):
+        path = kubernetes.collection(f"{item['kind'].lower()}s", RBAC).path
+        assert kubernetes.client.post(path, item).status == 201
+    assert kubernetes.client.request("DELETE", secret, headers=headers).status == 404
+
+
+def test_a_refusal_on_a_page_leads_to_its_explanation(returning: Visit, kubernetes: Space) -> None:
+    visitor = returning(
+        kubernetes.server, "#/kinds/core/secrets", token="alice-token", namespace=kubernetes.name
+    )
+    visitor.go(f"#/objects/core/secrets/{kubernetes.name}/s")
+    visitor.page.get_by_role("alert").get_by_role("link", name="Why not?").click()
+    expect(answer(visitor)).to_contain_text("No. You may not get secrets")

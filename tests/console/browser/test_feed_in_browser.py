@@ -48,10 +48,44 @@ def test_the_manager_that_is_named_is_who_made_the_change(
     kubernetes.config_maps.create("a", data={"x": "1"})
     kubernetes.config_maps.patch("a", {"data": {"x": "2"}}, fieldManager="zoe")
     expect(row(visitor, "data.x")).to_contain_text("zoe")
-    expect(row(visitor, "data.x")).not_to_contain_text("tests")
+    expect(row(visitor, "data.x").get_by_role("gridcell").nth(1)).to_have_text("zoe")
     visitor.page.get_by_label("by who did it").uncheck()
     expect(row(visitor, "data.x")).to_contain_text("admin zoe")
     visitor.page.get_by_label("by who did it").check()
+
+
+def taken_over(space: Space) -> None:
+    """One manager takes a field from another one."""
+    for manager, value in (("deployer", "1"), ("zoe", "2")):
+        config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+        answer = space.client.request(
+            "PATCH",
+            space.config_maps.item("a"),
+            {**config, "data": {"x": value}},
+            headers={"Content-Type": "application/apply-patch+yaml"},
+            fieldManager=manager,
+            force="true",
+        )
+        assert answer.status in (200, 201), answer.text
+
+
+def test_who_lost_what_to_whom_is_told_in_feed_history_and_ownership(
+    returning: Visit, kubernetes: Space
+) -> None:
+    visitor = feed(returning, kubernetes)
+    taken_over(kubernetes)
+    expect(row(visitor, "lost by deployer")).to_contain_text("zoe")
+    row(visitor, "lost by deployer").click()
+    expect(visitor.page.get_by_role("heading", name="ConfigMap a")).to_be_visible()
+    expect(visitor.page.get_by_text("zoe took data.x from deployer")).to_be_visible()
+    slider = visitor.page.get_by_role("slider", name="Version")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("by admin as zoe$"))
+    visitor.page.get_by_role("link", name="Ownership").click()
+    expect(visitor.page.get_by_text("zoe took data.x from deployer")).to_be_visible()
+    chip = visitor.page.get_by_role("button", name="zoe")
+    expect(chip).to_have_attribute("title", re.compile(r"^zoe \(Apply by admin, "))
+    visitor.picture("lost-fields")
+    assert visitor.findings() == []
 
 
 def test_a_line_leads_to_the_object_then(returning: Visit, kubernetes: Space) -> None:

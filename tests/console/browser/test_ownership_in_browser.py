@@ -59,7 +59,9 @@ def test_every_field_shows_its_managers(visit: Visit, space: Space) -> None:
     apply(space, "red", {"mine": "1", "both": "2"})
     apply(space, HOSTILE, {"theirs": "3", "both": "2"})
     visitor = come(visit, space)
-    expect(line(visitor, "mine:")).to_have_attribute("title", re.compile(r"red \(Apply, \d+s ago"))
+    expect(line(visitor, "mine:")).to_have_attribute(
+        "title", re.compile(r"red \(Apply by admin, \d+s ago")
+    )
     expect(line(visitor, "both:").locator(".note")).to_have_text(f"{HOSTILE} + red")
     expect(line(visitor, "theirs:").locator(".note")).to_have_text(HOSTILE)
     expect(line(visitor, "uid:").locator(".note")).to_have_count(0)

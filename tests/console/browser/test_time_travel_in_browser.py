@@ -161,3 +161,45 @@ def test_a_namespace_of_somebody_else_is_empty(returning: Visit, kubernetes: Spa
     )
     expect(visitor.page.get_by_text("0 changes")).to_be_visible()
     expect(thing(visitor, "a")).to_have_count(0)
+
+
+def test_one_goes_to_a_moment_in_words(returning: Visit, kubernetes: Space) -> None:
+    changed_twice(kubernetes)
+    visitor = returning(kubernetes.server, history_of(kubernetes, "a"))
+    expect(difference(visitor)).to_contain_text("colour: blue")
+    visitor.page.keyboard.press("@")
+    moment = visitor.page.get_by_label("Go to a moment")
+    expect(moment).to_be_focused()
+    moment.fill("two hours ago")
+    moment.press("Enter")
+    expect(visitor.page.get_by_text("Nothing is known of then")).to_be_visible()
+    place = visitor.page.get_by_role("group", name="Time").get_by_role("status")
+    expect(place).to_contain_text("1 of 3")
+    moment.fill("now")
+    moment.press("Enter")
+    expect(place).to_contain_text("3 of 3")
+    moment.fill("soon")
+    moment.press("Enter")
+    expect(visitor.page.get_by_text('What moment is "soon"?')).to_be_visible()
+
+
+def test_a_click_on_the_axis_goes_to_a_moment_and_a_drag_compares_two(
+    returning: Visit, kubernetes: Space
+) -> None:
+    changed_twice(kubernetes)
+    visitor = returning(kubernetes.server, history_of(kubernetes, "a"))
+    expect(difference(visitor)).to_contain_text("colour: blue")
+    place = visitor.page.get_by_role("group", name="Time").get_by_role("status")
+    box = visitor.page.locator(".axis").bounding_box()
+    assert box is not None
+    left, right, y = box["x"] + 1, box["x"] + box["width"] - 1, box["y"] + 5
+    visitor.page.mouse.click(left, y)
+    expect(place).to_contain_text("1 of 3")
+    visitor.page.mouse.move(left, y)
+    visitor.page.mouse.down()
+    visitor.page.mouse.move(right, y)
+    visitor.page.mouse.up()
+    expect(visitor.page.get_by_label("Compare with")).to_have_value("chosen")
+    expect(visitor.page.get_by_role("slider", name="Compared with")).to_have_value("0")
+    visitor.picture("time-axis")
+    assert visitor.findings() == []

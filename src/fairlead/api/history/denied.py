@@ -15,6 +15,7 @@ from fairlead.operations.api import Object
 
 _MAX_ENTRIES = 200
 _LONGEST = 512
+_MAX_GROUPS = 50
 _ATTRIBUTES = ("verb", "group", "version", "resource", "subresource", "namespace", "name", "path")
 
 
@@ -52,6 +53,7 @@ class Denied:
         if entry is not None:
             entry.count += 1
             entry.last = clock.time()
+            entry.facts["groups"] = _groups(attributes)
             self._entries.move_to_end(key)
             return
         if sum(map(len, key[:-1])) > _LONGEST * len(_ATTRIBUTES):
@@ -67,7 +69,8 @@ class Denied:
 
 def _facts(request: Request, error: Refused) -> Object:
     attributes: Attributes = error.attributes
-    facts: Object = {"user": clipped(attributes.user.name, _LONGEST)}
+    name = clipped(attributes.user.name, _LONGEST)
+    facts: Object = {"user": name, "groups": _groups(attributes)}
     impersonator = request.impersonator
     if impersonator is not None:
         facts["impersonator"] = clipped(impersonator.name, _LONGEST)
@@ -76,6 +79,10 @@ def _facts(request: Request, error: Refused) -> Object:
     if error.decision.reason:
         facts["reason"] = clipped(error.decision.reason, _LONGEST)
     return {**facts, "message": clipped(error.message, 2 * _LONGEST), "code": error.code}
+
+
+def _groups(attributes: Attributes) -> list[str]:
+    return [clipped(name, _LONGEST) for name in attributes.user.groups[:_MAX_GROUPS]]
 
 
 def _time(seconds: float) -> str:

@@ -12,7 +12,7 @@ from fairlead.base.errors import clipped
 from fairlead.base.slices import TimeSlices
 from fairlead.codec.types.times import format_micro_time
 from fairlead.fields.entries import fields_of, identity_of
-from fairlead.fields.field_sets import covers
+from fairlead.fields.field_sets import contains, covers, difference, path_text, paths
 from fairlead.operations.api import Object
 from fairlead.operations.operation import Actor, RevisionAuthors
 from fairlead.storage.version import ADDED, Change, Version
@@ -48,6 +48,9 @@ class HistoryItems:
             item["changed"], more = changed_paths(old, new)
             if more:
                 item["more"] = more
+            lost = _losses(_entries(old), _entries(new), by)
+            if lost:
+                item["lost"] = lost
         return item
 
     async def existing(self, version: Version) -> Object:
@@ -109,6 +112,29 @@ def _has_written(entry: Object, old: Object | None) -> bool:
     if old is None or entry.get("time") != old.get("time"):
         return True
     return not covers(fields_of(old), fields_of(entry))
+
+
+def _losses(old: list[Object], new: list[Object], by: list[Object]) -> list[Object]:
+    """What managers lost that did not write: the fields, and the authors who own them now. Fields
+    that nobody of them owns were removed."""
+    authors = {entry.get("manager") for entry in by}
+    left = {identity_of(entry): fields_of(entry) for entry in new}
+    losses: dict[tuple[str, ...], Object] = {}
+    for entry in old:
+        identity = identity_of(entry)
+        if entry.get("manager") in authors:
+            continue
+        for path in paths(difference(fields_of(entry), left.get(identity, {}))):
+            owners = [one.get("manager", "") for one in by if contains(fields_of(one), path)]
+            key = (*identity, *owners)
+            if key not in losses and len(losses) == _MAX_MANAGERS:
+                continue
+            loss = losses.setdefault(key, {**_manager(entry), "to": owners, "fields": []})
+            if len(loss["fields"]) < MAX_PATHS:
+                loss["fields"].append(clipped(path_text(path)[1:], _LONGEST_PATH))
+            else:
+                loss["more"] = loss.get("more", 0) + 1
+    return list(losses.values())
 
 
 def _manager(entry: Object) -> Object:

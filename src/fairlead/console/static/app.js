@@ -7,21 +7,23 @@ import { Catalogue } from "./core/kinds.js";
 import { bind, listen } from "./core/keys.js";
 import { own } from "./core/own.js";
 import { current, go } from "./core/router.js";
-import { keepSession, session, signOut, takeLink, token, userName } from "./core/session.js";
+import {
+  isLink,
+  keepSession,
+  session,
+  signOut,
+  takeLink,
+  token,
+  userName,
+} from "./core/session.js";
+import { contextChoice } from "./parts/contexts.js";
 import { chosenNamespace, chooseNamespace } from "./parts/namespaces.js";
 import { help } from "./parts/help.js";
 import { problem, say } from "./parts/messages.js";
 import { chooseKind, search } from "./parts/searching.js";
 import { switchTheme, useTheme } from "./parts/theme.js";
-import * as access from "./views/access.js";
-import * as create from "./views/create.js";
-import * as feed from "./views/feed.js";
-import * as kinds from "./views/kinds.js";
-import * as object from "./views/object/page.js";
-import * as overview from "./views/overview.js";
+import { takeDropped } from "./views/dropping.js";
 import { showSignIn } from "./views/sign_in.js";
-import * as testing from "./views/testing.js";
-import * as travel from "./views/travel.js";
 
 /** @import {Route} from "./core/router.js" */
 /**
@@ -36,29 +38,53 @@ import * as travel from "./views/travel.js";
  */
 /** @typedef {{show: (place: Place) => void | Promise<void>}} View */
 
-/** @type {Record<string, View>} */
-const VIEWS = { overview, kinds, objects: object, travel, feed, access, testing, create };
+/** Views are loaded when they are shown first. @type {Record<string, () => Promise<View>>} */
+const VIEWS = {
+  overview: () => import("./views/overview.js"),
+  map: () => import("./views/map.js"),
+  kinds: () => import("./views/kinds.js"),
+  objects: () => import("./views/object/page.js"),
+  travel: () => import("./views/travel.js"),
+  feed: () => import("./views/feed.js"),
+  access: () => import("./views/access.js"),
+  server: () => import("./views/server.js"),
+  testing: () => import("./views/testing.js"),
+  create: () => import("./views/create.js"),
+  apply: () => import("./views/apply.js"),
+};
 const LINKS = /** @type {const} */ ([
   ["overview", "Overview", "o"],
+  ["map", "Map", "v"],
   ["kinds", "Kinds", "l"],
   ["feed", "Live feed", "f"],
   ["travel", "Time travel", "t"],
   ["access", "Access", "a"],
+  ["server", "Server", "h"],
+  ["apply", "Apply", "y"],
   ["testing", "Testing", "p"],
 ]);
+const OF_FAIRLEAD = ["feed", "travel", "server"]; // views of what only Fairlead servers tell
 
 const catalogue = new Catalogue();
 let showing = new AbortController();
+let framed = new AbortController(); // for the keys of the views that there are
 
 async function start() {
   useTheme();
   const refused = await takeLink().catch(reasonOf);
   session.addEventListener("changed", () => void enter(""));
-  window.addEventListener("hashchange", show);
+  window.addEventListener("hashchange", () => void moved());
   keepSession();
+  takeDropped(() => Boolean(token()));
   bindKeys();
   listen();
   await enter(refused);
+}
+
+/** Another address: that of a view, or a link to sign in that was pasted into this tab. */
+async function moved() {
+  if (!isLink()) return show();
+  await enter(await takeLink().catch(reasonOf));
 }
 
 /**
@@ -71,6 +97,7 @@ async function enter(why) {
     showSignIn(byId("app"), why);
     return;
   }
+  void own(VIEWS, current().parts[0] ?? "overview")?.(); // it comes while the server is asked
   try {
     await catalogue.load();
   } catch (error) {
@@ -86,11 +113,24 @@ async function enter(why) {
 /** @param {string} why nothing can be shown */
 function stuck(why) {
   const again = h("button", { onclick: () => void enter("") }, "Try again");
-  return h("main", { class: "sign-in" }, h("h1", {}, "Fairlead"), problem(why), again);
+  const other = h("div", { class: "bar" }, again, contextChoice(catalogue.about));
+  return h("main", { class: "sign-in" }, h("h1", {}, "Fairlead"), problem(why), other);
+}
+
+/** The views that there are. */
+function links() {
+  const { testing, foreign } = catalogue.about;
+  const left = foreign ? OF_FAIRLEAD : [];
+  return LINKS.filter(([name]) => (name !== "testing" || testing) && !left.includes(name));
 }
 
 function frame() {
-  const links = LINKS.filter(([name]) => name !== "testing" || catalogue.about.testing);
+  framed.abort();
+  framed = new AbortController();
+  for (const [name, title, key] of links()) {
+    const run = whenIn(() => go(`#/${name}`));
+    bind({ key, says: title.toLowerCase(), run }, framed.signal);
+  }
   fill(
     byId("app"),
     h("a", { class: "skip", href: "#main", onclick: skip }, "Skip to content"),
@@ -98,6 +138,7 @@ function frame() {
       "header",
       {},
       h("a", { class: "brand", href: "#/overview" }, "Fairlead"),
+      contextChoice(catalogue.about),
       h("button", { id: "namespace", title: "Choose a namespace (n)", onclick: openNamespaces }),
       h(
         "button",
@@ -114,7 +155,7 @@ function frame() {
     h(
       "nav",
       { "aria-label": "Views" },
-      links.map(([name, title, key]) =>
+      links().map(([name, title, key]) =>
         h("a", { href: `#/${name}`, "data-view": name }, title, h("kbd", {}, key)),
       ),
     ),
@@ -143,20 +184,32 @@ function show() {
   }
   /** @param {string} text */
   const title = (text) => void (document.title = `${text} · Fairlead`);
-  const view = own(VIEWS, name);
-  fill(host);
+  const load = own(VIEWS, name);
+  fill(host, skeleton(LINKS.find(([link]) => link === name)?.[1] ?? "Loading"));
   host.scrollTop = 0;
-  if (!view) {
+  if (!load) {
     fill(host, problem(`there is no view ${name}`));
     return;
   }
   const { signal } = showing;
   const place = { host, route, catalogue, namespace: chosenNamespace(), signal, title };
-  Promise.resolve()
-    .then(() => view.show(place))
+  load()
+    .then((view) => {
+      if (!signal.aborted) return view.show(place);
+    })
     .catch((error) => {
-      if (!signal.aborted && !isAborted(error)) fill(host, problem(reasonOf(error)));
+      if (signal.aborted || isAborted(error)) return;
+      fill(host, problem(reasonOf(error)), h("p", {}, h("button", { onclick: show }, "Try again")));
     });
+}
+
+/**
+ * What is seen until there is something to see.
+ * @param {string} title
+ */
+function skeleton(title) {
+  const lines = [40, 90, 75, 60].map((width) => h("div", { style: { width: `${width}%` } }));
+  return [h("h1", { class: "faint" }, title), h("div", { class: "skeleton" }, lines)];
 }
 
 function openNamespaces() {
@@ -174,9 +227,6 @@ function bindKeys() {
   bind({ key: "/", says: "search kinds and objects", run: whenIn(() => search(catalogue)) });
   bind({ key: "g", says: "go to a kind", run: whenIn(() => chooseKind(catalogue)) });
   bind({ key: "n", says: "choose the namespace", run: whenIn(openNamespaces) });
-  for (const [name, title, key] of LINKS) {
-    bind({ key, says: title.toLowerCase(), run: whenIn(() => go(`#/${name}`)) });
-  }
   bind({ key: "r", says: "look again at what is served", run: whenIn(() => void again()) });
   bind({ key: "d", says: "light or dark", run: switchTheme });
   bind({ key: "?", says: "these keys", run: help });

@@ -18,6 +18,8 @@ export const JSON_TYPE = "application/json";
 export const YAML_TYPE = "application/yaml";
 export const APPLY_TYPE = "application/apply-patch+yaml";
 export const MERGE_TYPE = "application/merge-patch+json";
+/** Options of a request whose body is a list of operations. */
+export const JSON_PATCH = { method: "PATCH", type: "application/json-patch+json" };
 
 /** A refusal, with the Status that the server gave for it. */
 export class ApiError extends Error {

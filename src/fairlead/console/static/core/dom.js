@@ -2,7 +2,7 @@
  * read as HTML. There is no other way to make elements here. */
 
 /** @typedef {Node | string | number | false | null | undefined} Child */
-/** @typedef {Child | Child[]} Children */
+/** @typedef {Child | Children[]} Children */
 /** @typedef {Record<string, unknown>} Properties */
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -81,7 +81,8 @@ function set(element, name, value) {
  * @returns {(Node | string)[]}
  */
 function nodes(children) {
-  return children.flat().flatMap((child) => {
+  return children.flatMap((child) => {
+    if (Array.isArray(child)) return nodes(child);
     if (child === null || child === undefined || child === false) return [];
     return [child instanceof Node ? child : String(child)];
   });

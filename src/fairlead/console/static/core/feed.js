@@ -49,7 +49,7 @@ export class Feed extends Live {
       } catch (error) {
         if (isAborted(error) || signal.aborted) return;
         this.become("waiting", reasonOf(error));
-        if (error instanceof ApiError && error.code === 403) return;
+        if (error instanceof ApiError && [403, 404].includes(error.code)) return;
         if (error instanceof ApiError && error.code === 410) this.#isCurrent = false;
       }
       await new Promise((resolve) => setTimeout(resolve, PAUSE));

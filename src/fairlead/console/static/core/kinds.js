@@ -12,10 +12,26 @@ import { getJson } from "./api.js";
  * @property {string[]} verbs
  * @property {string[]} shortNames
  */
-/** @typedef {{dialect: string, groupDomain: string, labelDomain: string, version: string, testing: boolean}} About */
+/**
+ * What is known about the server. A foreign one is no Fairlead server: it has no history. `context`
+ * is there where one console shows several servers.
+ * @typedef {object} About
+ * @property {string} dialect
+ * @property {string} groupDomain
+ * @property {string} labelDomain
+ * @property {string} version
+ * @property {boolean} testing
+ * @property {boolean} [foreign]
+ * @property {string[]} [contexts]
+ * @property {string} [context]
+ * @property {string} [server]
+ */
 
 const AT_ONCE = 5; // requests; browsers have six connections to a server
 const PATIENCE = 5_000; // milliseconds that a group may take
+// Everything in one answer, where the server has that.
+const WHOLE =
+  "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
 /** What is served. Call `load` once, and again where something may have been added. */
 export class Catalogue {
@@ -26,20 +42,17 @@ export class Catalogue {
 
   /** @param {AbortSignal} [signal] */
   async load(signal) {
-    const [about, groups] = await Promise.all([
-      getJson("/console/about", { signal }),
-      getJson("/apis", { signal }),
+    const about = getJson("/console/about", { signal }).then((one) => (this.about = one));
+    const [, core, groups] = await Promise.all([
+      about,
+      getJson("/api", { accept: WHOLE, signal }),
+      getJson("/apis", { accept: WHOLE, signal }),
     ]);
-    this.about = about;
-    /** @type {[string, string][]} */
-    const asked = [
-      ["", "v1"],
-      ...groups.groups.flatMap((/** @type {any} */ group) =>
-        versionsOf(group).map((version) => [group.name, version]),
-      ),
-    ];
-    const found = await inTurns(asked, ([group, version]) => kindsOf(group, version, signal));
-    this.kinds = preferred(found.flat()).sort(byName);
+    const found =
+      isWhole(core) && isWhole(groups)
+        ? [...core.items, ...groups.items].flatMap(kindsWithin)
+        : await kindsOfAll(groups, signal);
+    this.kinds = preferred(found).sort(byName);
   }
 
   /**
@@ -78,6 +91,47 @@ export class Catalogue {
   get listed() {
     return this.kinds.filter((one) => one.verbs.includes("list"));
   }
+}
+
+/** @param {any} answer */
+function isWhole({ kind, items }) {
+  return kind === "APIGroupDiscoveryList" && Array.isArray(items);
+}
+
+/**
+ * The kinds of a group that tells them itself, its preferred version first.
+ * @param {any} group
+ * @returns {Kind[]}
+ */
+function kindsWithin({ metadata, versions }) {
+  return versions.flatMap((/** @type {any} */ { version, resources }) =>
+    (resources ?? [])
+      .map((/** @type {any} */ one) => ({
+        name: one.resource,
+        kind: one.responseKind?.kind,
+        namespaced: one.scope === "Namespaced",
+        verbs: one.verbs,
+        shortNames: one.shortNames,
+      }))
+      .filter(isSound)
+      .map((/** @type {any} */ one) => kindFrom(metadata.name ?? "", version, one)),
+  );
+}
+
+/**
+ * The kinds of groups that have to be asked one by one.
+ * @param {any} groups
+ * @param {AbortSignal} [signal]
+ */
+async function kindsOfAll(groups, signal) {
+  /** @type {[string, string][]} */
+  const asked = [
+    ["", "v1"],
+    ...groups.groups.flatMap((/** @type {any} */ group) =>
+      versionsOf(group).map((version) => [group.name, version]),
+    ),
+  ];
+  return (await inTurns(asked, ([group, version]) => kindsOf(group, version, signal))).flat();
 }
 
 /**
@@ -129,15 +183,17 @@ async function kindsOf(group, version, signal) {
   });
   /** @type {any[]} */
   const resources = Array.isArray(list?.resources) ? list.resources : [];
-  return resources.filter(isSound).map((one) => ({
-    group,
-    version,
-    plural: one.name,
-    kind: one.kind,
-    namespaced: one.namespaced,
-    verbs: one.verbs,
-    shortNames: one.shortNames ?? [],
-  }));
+  return resources.filter(isSound).map((one) => kindFrom(group, version, one));
+}
+
+/**
+ * @param {string} group
+ * @param {string} version
+ * @param {any} resource as discovery tells it
+ * @returns {Kind}
+ */
+function kindFrom(group, version, { name, kind, namespaced, verbs, shortNames = [] }) {
+  return { group, version, plural: name, kind, namespaced, verbs, shortNames };
 }
 
 /**

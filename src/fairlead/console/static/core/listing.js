@@ -10,7 +10,7 @@ import { getJson } from "./api.js";
  * @property {number} maximum objects to ask for
  * @property {AbortSignal} [signal]
  */
-/** @typedef {{items: any[], total: number}} Listed */
+/** @typedef {{items: any[], total: number, version: string}} Listed */
 
 const PAGE = 500;
 
@@ -35,16 +35,17 @@ export async function list(path, { accept, query, maximum, signal }) {
   const items = [];
   let next = "";
   let remaining = 0;
+  let version = "";
   do {
     const limit = Math.min(PAGE, maximum - items.length);
-    const page = await getJson(path, {
-      accept,
-      query: { ...query, limit, continue: next },
-      signal,
-    });
+    // Further pages are of the revision of the first one, which must not be said again.
+    const { resourceVersion: _, resourceVersionMatch: __, ...rest } = query ?? {};
+    const asked = next ? { ...rest, limit, continue: next } : { ...query, limit };
+    const page = await getJson(path, { accept, query: asked, signal });
     items.push(...(page.items ?? []));
     next = page.metadata?.continue ?? "";
+    version = page.metadata?.resourceVersion ?? "";
     remaining = page.metadata?.remainingItemCount ?? 0;
   } while (next && items.length < maximum);
-  return { items, total: items.length + remaining };
+  return { items, total: items.length + remaining, version };
 }

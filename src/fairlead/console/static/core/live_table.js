@@ -1,7 +1,7 @@
 /** A list as the server's Table, kept current by one watch. */
 
-import { ApiError, getJson, isAborted, lines, reasonOf, send } from "./api.js";
-import { Live } from "./live.js";
+import { getJson } from "./api.js";
+import { Followed } from "./followed.js";
 import { collectionPath } from "./paths.js";
 
 /** @import {Kind} from "./kinds.js" */
@@ -20,10 +20,9 @@ import { collectionPath } from "./paths.js";
 
 const PAGE = 500;
 const MAX_ROWS = 50_000; // rows that are asked for
-const PAUSE = 1000; // milliseconds before another try
 
 /** Tells of `changed`, at most once a frame. Columns and rows are there to read. */
-export class LiveTable extends Live {
+export class LiveTable extends Followed {
   /** @type {Column[]} */
   columns = [];
   /** @type {Map<string, Row>} */
@@ -34,7 +33,6 @@ export class LiveTable extends Live {
   fresh = new Set();
   /** How many there are that were not asked for. */
   left = 0;
-  #version = "";
 
   /**
    * @param {Kind} kind
@@ -43,40 +41,13 @@ export class LiveTable extends Live {
    * @param {Selectors} [selectors]
    */
   constructor(kind, namespace, metaGroup, selectors = {}) {
-    super();
+    const accept = `application/json;as=Table;v=v1;g=${metaGroup},application/json`;
+    super(collectionPath(kind, namespace), selectors, accept);
     this.kind = kind;
-    this.path = collectionPath(kind, namespace);
-    this.selectors = selectors;
-    this.accept = `application/json;as=Table;v=v1;g=${metaGroup},application/json`;
-  }
-
-  /**
-   * List, then watch, and again whenever that ends; until aborted.
-   * @param {AbortSignal} signal
-   */
-  async run(signal) {
-    while (!signal.aborted) {
-      try {
-        if (!this.#version) await this.#list(signal);
-        this.become("live", "");
-        await this.#watch(signal);
-        await pause(); // some end at once
-      } catch (error) {
-        if (isAborted(error) || signal.aborted) return;
-        if (error instanceof ApiError && error.code === 410) {
-          this.#version = "";
-          await pause();
-          continue;
-        }
-        this.become("waiting", reasonOf(error));
-        if (error instanceof ApiError && [401, 403, 404, 405].includes(error.code)) return;
-        await pause();
-      }
-    }
   }
 
   /** @param {AbortSignal} signal */
-  async #list(signal) {
+  async list(signal) {
     /** @type {Map<string, Row>} */
     const rows = new Map();
     const isFirst = this.state === "loading";
@@ -93,29 +64,14 @@ export class LiveTable extends Live {
       if (isFirst) this.tell();
     } while (next && rows.size < MAX_ROWS);
     this.rows = rows;
-    this.#version = version;
+    this.version = version;
     this.tell();
   }
 
-  /** @param {AbortSignal} signal */
-  async #watch(signal) {
-    const query = {
-      ...this.selectors,
-      watch: true,
-      resourceVersion: this.#version,
-      allowWatchBookmarks: true,
-    };
-    const response = await send(this.path, { accept: this.accept, query, signal });
-    for await (const event of lines(response)) {
-      if (event.type === "ERROR") throw new ApiError(event.object.code, event.object);
-      this.#apply(event);
-    }
-  }
-
   /** @param {any} event */
-  #apply(event) {
+  apply(event) {
     for (const row of event.object.rows ?? []) {
-      this.#version = row.object.metadata.resourceVersion;
+      this.version = row.object.metadata.resourceVersion;
       if (event.type === "BOOKMARK") continue;
       const id = event.type === "DELETED" ? drop(this.rows, row) : take(this.rows, row);
       this.touched.add(id);
@@ -123,7 +79,7 @@ export class LiveTable extends Live {
       this.tell();
     }
     if (event.type === "BOOKMARK" && event.object.metadata?.resourceVersion) {
-      this.#version = event.object.metadata.resourceVersion;
+      this.version = event.object.metadata.resourceVersion;
     }
   }
 
@@ -131,10 +87,6 @@ export class LiveTable extends Live {
     this.touched.clear();
     this.fresh.clear();
   }
-}
-
-function pause() {
-  return new Promise((resolve) => setTimeout(resolve, PAUSE));
 }
 
 /**

@@ -6,6 +6,7 @@ import { historyPath } from "./paths.js";
 /** @import {Catalogue, Kind} from "./kinds.js" */
 /** @import {Options} from "./api.js" */
 /** @typedef {{manager?: string, operation?: string, subresource?: string, time?: string}} Manager */
+/** What a manager lost; `to` is who has it now, nobody where it was removed. @typedef {Manager & {fields: string[], more?: number, to: string[]}} Loss */
 /**
  * A change, as the history tells it; those of everything say their kind, too.
  * @typedef {object} Change
@@ -18,6 +19,7 @@ import { historyPath } from "./paths.js";
  * @property {Manager[]} [by]
  * @property {string} [user]
  * @property {string} [impersonator]
+ * @property {Loss[]} [lost]
  * @property {string[]} [changed] fields
  * @property {number} [more] fields than are named
  * @property {string} [group]
@@ -77,6 +79,23 @@ export function managerOf({ by = [] }) {
  */
 export function actorOf(change) {
   return change.user || managerOf(change) || "unknown";
+}
+
+/**
+ * The user who last wrote as a manager, as far as the changes know.
+ * @param {Change[]} changes
+ * @param {{name: string, way: string, time: string}} manager
+ */
+export function userOf(changes, { name, way, time }) {
+  const found = changes.findLast(({ by = [] }) =>
+    by.some(
+      (one) =>
+        one.manager === name &&
+        one.time === time &&
+        [one.operation, one.subresource].filter(Boolean).join(" ") === way,
+    ),
+  );
+  return found?.user ?? "";
 }
 
 /**

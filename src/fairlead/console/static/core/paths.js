@@ -62,6 +62,18 @@ export function objectRoute(kind, object, page) {
 }
 
 /**
+ * The console's address where it is explained why somebody may not do something, with everything
+ * filled in.
+ * @param {{user?: string, groups?: string[], verb: string, path?: string, group?: string, resource?: string, subresource?: string, namespace?: string, name?: string}} request
+ */
+export function whyRoute({ user = "", groups = [], verb, path, group, resource, ...request }) {
+  const { subresource: part = "", namespace = "", name = "" } = request;
+  const kind = resource ? [resource, group].filter(Boolean).join(".") : (path ?? "");
+  const fields = { verb, kind, part, namespace, name, user, groups: groups.join(",") };
+  return `#/access/why?${new URLSearchParams({ ...fields, ask: "yes" })}`;
+}
+
+/**
  * A name in a path of the API. Browsers go up where they see `..`, however it is written; so that
  * a name which nothing can have stays one, the server gets it escaped twice.
  * @param {string} name

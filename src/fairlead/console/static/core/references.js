@@ -18,6 +18,18 @@ const GRANTS = [
   ["grants", `${RBAC}/Role`, "roleRef"],
   ["grants to", "User", "subjects"],
 ];
+const GATEWAY = "gateway.networking";
+// The group of custom kinds is the same in both dialects, so their keys are not.
+const GATEWAYS = [GATEWAY, `${GATEWAY}.k8s.io`];
+const ROUTES = ["httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes"];
+/** @type {Naming[]} */
+const FORWARDS = [
+  ["is attached to", `${GATEWAY}.k8s.io/Gateway`, "spec.parentRefs"],
+  ["routes to", "Service", "spec.rules.backendRefs"],
+  ["mirrors to", "Service", "spec.rules.filters.requestMirror.backendRef"],
+];
+/** @type {Naming[]} */
+const LISTENS = [["serves with", "Secret", "spec.listeners.tls.certificateRefs"]];
 /**
  * Of what kind (with its group, without the dialect's domain) and where the name is, or an object
  * that has the name and may say more. Lists on the way are gone through.
@@ -66,7 +78,17 @@ const NAMES = {
     ["requests", "resource/DeviceClass", "spec.devices.requests.exactly.deviceClassName"],
   ],
   "apiservices.apiregistration": [["is served by", "Service", "spec.service"]],
+  ...tableOf(
+    GATEWAYS.flatMap((group) => ROUTES.map((one) => `${one}.${group}`)),
+    FORWARDS,
+  ),
+  ...tableOf(
+    GATEWAYS.map((group) => `gateways.${group}`),
+    LISTENS,
+  ),
 };
+/** What objects name, which is asked again and again while they do not change. @type {WeakMap<object, Reference[]>} */
+const found = new WeakMap();
 const EVERYWHERE = /-root-ca\.crt$/; // what every pod mounts is no news
 
 /** What selects pods, and by what. @type {Record<string, [label: string, path: string]>} */
@@ -85,11 +107,15 @@ export const NAMING = new Set([...Object.keys(NAMES), ...Object.keys(SELECTORS)]
  * @returns {Reference[]}
  */
 export function referencesOf(key, object) {
-  return (NAMES[key] ?? [])
+  const known = found.get(object);
+  if (known) return known;
+  const references = (NAMES[key] ?? [])
     .flatMap(([label, kind, path]) =>
       valuesAt(object, path).map((value) => reference(label, kind, value)),
     )
     .filter((one) => one.name && !EVERYWHERE.test(one.name));
+  found.set(object, references);
+  return references;
 }
 
 /**
@@ -116,8 +142,8 @@ function reference(label, kind, value) {
   const named = typeof value === "string" ? { name: value } : value;
   const [title, group = ""] = kind.split("/").reverse();
   const { name, namespace, apiVersion = `${group}/` } = named;
-  const found = apiVersion.includes("/") ? apiVersion.split("/")[0] : "";
-  return { label, kind: named.kind ?? title, group: found, name, namespace };
+  const full = named.group ?? (apiVersion.includes("/") ? apiVersion.split("/")[0] : "");
+  return { label, kind: named.kind ?? title, group: full, name, namespace };
 }
 
 /**
@@ -129,9 +155,17 @@ function valuesAt(object, path) {
   return path
     .split(".")
     .reduce(
-      (found, step) => found.flatMap((one) => one[step] ?? []),
+      (values, step) => values.flatMap((one) => one[step] ?? []),
       /** @type {any[]} */ ([object]),
     );
+}
+
+/**
+ * @param {string[]} keys
+ * @param {Naming[]} names
+ */
+function tableOf(keys, names) {
+  return Object.fromEntries(keys.map((key) => [key, names]));
 }
 
 /**

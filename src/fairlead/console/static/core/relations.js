@@ -8,7 +8,9 @@ import { selects } from "./selectors.js";
 import { keyOf, stateOf } from "./states.js";
 
 /** @import {Catalogue, Kind} from "./kinds.js" */
+/** @import {Named} from "./paths.js" */
 /** @import {Reference} from "./references.js" */
+/** @import {Selector} from "./selectors.js" */
 /** @import {Rights} from "./rights.js" */
 /** @import {State} from "./states.js" */
 /** @import {Subject} from "./subject.js" */
@@ -29,7 +31,7 @@ import { keyOf, stateOf } from "./states.js";
 const MAX_OBJECTS = 1_000; // objects of a kind
 const NOTHING = /** @type {State} */ ({ word: "", tone: "", why: "" });
 // Kinds whose metadata tells all that matters here.
-const STATELESS = ["secrets.", "configmaps.", "endpoints.", "controllerrevisions.apps"];
+export const STATELESS = ["secrets.", "configmaps.", "endpoints.", "controllerrevisions.apps"];
 // Kinds that are read whole, beside those that name others.
 const WHOLE = ["deployments.apps", "replicasets.apps", "daemonsets.apps", "jobs.batch"];
 
@@ -43,7 +45,7 @@ export class World {
   notes = [];
   /** Ids of what was asked for by name. @type {Set<string>} */
   #asked = new Set();
-  /** By namespace. @type {Map<string, Thing[]>} */
+  /** By namespace, and by namespace and label. @type {Map<string, Thing[]>} */
   #pods = new Map();
   /** Edges in one text each. @type {Set<string>} */
   #joined = new Set();
@@ -73,15 +75,31 @@ export class World {
     );
     const hidden = kinds.filter((one) => !rights.mayList(one)).map((one) => one.plural);
     if (hidden.length) this.notes.push(`you may not list ${hidden.join(", ")}`);
-    const centre = this.#see(kind, object, true);
+    const centre = this.see(kind, object, true);
     await Promise.all(
       kinds.filter((one) => rights.mayList(one)).map((one) => this.#list(one, subject)),
     );
+    this.join(centre);
+    return centre;
+  }
+
+  /**
+   * Find out how all that was seen hangs together.
+   * @param {Thing} [centre] the workload whose pods count even before there are any
+   */
+  join(centre) {
     const seen = [...this.things.values()];
     const pods = seen.filter((one) => one.object && one.kind && this.#key(one.kind) === "pods.");
     this.#pods = Map.groupBy(pods, (one) => one.namespace);
+    for (const pod of pods) {
+      for (const [name, value] of Object.entries(pod.object.metadata.labels ?? {})) {
+        const key = `${pod.namespace} ${name}=${value}`;
+        const known = this.#pods.get(key);
+        if (known) known.push(pod);
+        else this.#pods.set(key, [pod]);
+      }
+    }
     for (const thing of seen) this.#connect(thing, centre);
-    return centre;
   }
 
   /**
@@ -118,7 +136,7 @@ export class World {
     const path = collectionPath(kind, subject.named.namespace);
     try {
       const found = await list(path, { accept, query, maximum: MAX_OBJECTS, signal: this.signal });
-      for (const item of found.items) this.#see(kind, item, isWhole);
+      for (const item of found.items) this.see(kind, item, isWhole);
       const unseen = found.total - found.items.length;
       if (unseen) this.notes.push(`the last ${unseen} of ${found.total} ${kind.plural}`);
     } catch (error) {
@@ -137,7 +155,7 @@ export class World {
       const object = await getJson(objectPath(kind, thing), { accept, signal: this.signal });
       if (thing.uid && object.metadata.uid !== thing.uid)
         thing.state = missing("another one has its name");
-      else this.#see(kind, object, !isBrief);
+      else this.see(kind, object, !isBrief);
     } catch (error) {
       if (isAborted(error)) throw error;
       if (error instanceof ApiError && error.code === 404) thing.state = missing("");
@@ -146,11 +164,12 @@ export class World {
   }
 
   /**
+   * Take in an object, to be joined with others later.
    * @param {Kind} kind
    * @param {any} object
    * @param {boolean} isWhole
    */
-  #see(kind, object, isWhole) {
+  see(kind, object, isWhole) {
     const { namespace = "", name, uid } = object.metadata;
     const thing = this.#thing(kind, kind.kind, namespace, name);
     if (thing.isWhole) return thing;
@@ -167,9 +186,8 @@ export class World {
    * @returns {Thing}
    */
   #thing(kind, title, namespace, name, uid = "") {
-    const parts = [kind?.group ?? "", title, namespace, name];
     // An owner that was replaced is not the object that has its name now.
-    let id = parts.join("/");
+    let id = idOf(kind, title, namespace, name);
     const found = this.things.get(id);
     if (found && (!uid || !found.uid || found.uid === uid)) return found;
     if (found) id += `/${uid}`;
@@ -184,7 +202,7 @@ export class World {
 
   /**
    * @param {Thing} thing
-   * @param {Thing} centre the workload whose pods count even before there are any
+   * @param {Thing} [centre]
    */
   #connect(thing, centre) {
     if (!thing.object || !thing.kind) return;
@@ -200,12 +218,23 @@ export class World {
       this.#join(thing, this.#named(one, thing), one.label);
     const selection = selectionOf(key, thing.object);
     if (!selection) return;
-    for (const pod of this.#pods.get(thing.namespace) ?? [])
+    for (const pod of this.#candidates(thing.namespace, selection.selector))
       if (selects(selection.selector, pod.object.metadata.labels))
         this.#join(thing, pod, selection.label);
-    const made = centre.object.spec?.template?.metadata?.labels;
-    if (made && thing.namespace === centre.namespace && selects(selection.selector, made))
+    const made = centre?.object.spec?.template?.metadata?.labels;
+    if (made && thing.namespace === centre?.namespace && selects(selection.selector, made))
       this.#join(thing, centre, `${selection.label} pods of`);
+  }
+
+  /**
+   * The pods that have the first label of a selector, or all if it asks for none.
+   * @param {string} namespace
+   * @param {Selector} selector
+   */
+  #candidates(namespace, { matchLabels = {} }) {
+    const [first] = Object.entries(matchLabels);
+    const key = first ? `${namespace} ${first[0]}=${first[1]}` : namespace;
+    return this.#pods.get(key) ?? [];
   }
 
   /**
@@ -225,7 +254,7 @@ export class World {
    * @param {string} label
    */
   #join(from, to, label) {
-    const text = JSON.stringify([from.id, to.id, label]);
+    const text = `${from.id} ${to.id} ${label}`; // there are no spaces in ids
     if (this.#joined.has(text)) return;
     this.#joined.add(text);
     this.edges.push({ from: from.id, to: to.id, label });
@@ -238,9 +267,50 @@ export class World {
 }
 
 /**
+ * @param {Kind} kind
+ * @param {Named} named
+ */
+export function idOfObject(kind, { namespace = "", name }) {
+  return idOf(kind, kind.kind, namespace, name);
+}
+
+/**
+ * @param {Kind | undefined} kind
+ * @param {string} title
+ * @param {string} namespace
+ * @param {string} name
+ */
+function idOf(kind, title, namespace, name) {
+  return [kind?.group ?? "", title, namespace, name].join("/");
+}
+
+/**
+ * What is joined to an object directly, in both directions.
+ * @param {Catalogue} catalogue
+ * @param {Subject} subject
+ * @param {Rights} rights
+ * @param {AbortSignal} signal
+ * @returns {Promise<{label: string, isFrom: boolean, thing: Thing}[]>}
+ */
+export async function relatedTo(catalogue, subject, rights, signal) {
+  const world = new World(catalogue, signal);
+  const centre = await world.load(subject, rights);
+  const joined = world.edges.flatMap(({ from, to, label }) => {
+    const isFrom = from === centre.id;
+    const thing = world.things.get(isFrom ? to : from);
+    return thing && (isFrom || to === centre.id) ? [{ label, isFrom, thing }] : [];
+  });
+  await world.resolve(
+    joined.map((one) => one.thing),
+    centre,
+  );
+  return joined;
+}
+
+/**
  * @param {string} why
  * @returns {State}
  */
-function missing(why) {
+export function missing(why) {
   return { word: "missing", tone: "bad", why };
 }

@@ -36,13 +36,24 @@ export class Rights {
    * @param {Kind} kind
    */
   mayList(kind) {
+    return this.may("list", kind);
+  }
+
+  /**
+   * Whether any object of a kind may be treated so, or its part.
+   * @param {string} verb
+   * @param {Kind} kind
+   * @param {string} [part]
+   */
+  may(verb, { group, plural }, part = "") {
     return (
       !this.#isWhole ||
       this.#rules.some(
         (rule) =>
-          has(rule.verbs, "list") &&
-          has(rule.apiGroups, kind.group) &&
-          has(rule.resources, kind.plural) &&
+          has(rule.verbs, verb) &&
+          has(rule.apiGroups, group) &&
+          (has(rule.resources, part ? `${plural}/${part}` : plural) ||
+            (part && rule.resources?.includes(`*/${part}`))) &&
           !rule.resourceNames?.length,
       )
     );

@@ -81,6 +81,31 @@ export function whatIsMissing(rule, asked) {
   return "";
 }
 
+/**
+ * How far a rule is from allowing what is asked: how many of its parts would have to be others.
+ * @param {Rule} rule
+ * @param {Question} asked
+ */
+export function distance(rule, asked) {
+  if (asked.path) {
+    if (!rule.nonResourceURLs) return Infinity;
+    const isThere = rule.nonResourceURLs.some((one) => isOn(one, asked.path, false));
+    return Number(!covers(rule.verbs, asked.verb)) + Number(!isThere);
+  }
+  if (!rule.resources) return Infinity;
+  const { resource, subresource, name } = asked;
+  const wanted = subresource ? `${resource}/${subresource}` : resource;
+  const names = rule.resourceNames ?? [];
+  const isSame = rule.resources.includes(wanted) || rule.resources.includes(ALL);
+  const isNear = isSame || rule.resources.some((one) => one.split("/")[0] === resource);
+  return (
+    Number(!covers(rule.verbs, asked.verb)) +
+    Number(!covers(rule.apiGroups, asked.group)) +
+    (isSame ? 0 : isNear ? 1 : 2) +
+    Number(names.length > 0 && !names.includes(name))
+  );
+}
+
 /** Roles and bindings; those of one namespace, or of all. */
 export class Policy {
   /**
@@ -113,6 +138,21 @@ export class Policy {
     });
   }
 
+  /**
+   * Roles that would allow it, if they were bound: those of its namespace first, then the others.
+   * @param {Question} asked
+   * @returns {any[]}
+   */
+  allowing(asked) {
+    return [...this.roles.values()]
+      .filter(
+        ({ metadata, rules = [] }) =>
+          (!metadata.namespace || (!asked.path && metadata.namespace === asked.namespace)) &&
+          rules.some((/** @type {Rule} */ one) => allows(one, asked)),
+      )
+      .sort((a, b) => breadth(a) - breadth(b));
+  }
+
   /** @param {any} binding */
   #roleOf({ metadata, roleRef }) {
     const isCluster = roleRef.kind === "ClusterRole";
@@ -136,6 +176,19 @@ export class Policy {
     );
     return found?.metadata.name ?? "";
   }
+}
+
+/**
+ * How much a role allows, roughly.
+ * @param {any} role
+ */
+function breadth({ rules = [] }) {
+  const size = (/** @type {string[]} */ names = []) => (names.includes(ALL) ? 50 : names.length);
+  return rules.reduce(
+    (/** @type {number} */ all, /** @type {Rule} */ one) =>
+      all + size(one.verbs) * Math.max(1, size(one.apiGroups)) * Math.max(1, size(one.resources)),
+    0,
+  );
 }
 
 /**

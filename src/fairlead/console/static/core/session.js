@@ -3,8 +3,10 @@
 
 const KEY = "fairlead.token";
 const USER = "fairlead.user";
+const IN = "fairlead.context";
 const EXPIRES = "fairlead.expires"; // of sessions of the console; pasted tokens are not ours to renew
 const SESSION = "/console/session";
+const CONTEXT = "/console/context";
 const BEFORE = 10 * 60_000; // milliseconds before its end that a session is renewed
 const LOOK_EVERY = 60_000;
 
@@ -19,6 +21,11 @@ export function token() {
 /** @returns {string} who is signed in, as far as that is known */
 export function userName() {
   return sessionStorage.getItem(USER) ?? "";
+}
+
+/** @returns {string} the context of the configuration, empty if the console shows one server only */
+export function contextName() {
+  return sessionStorage.getItem(IN) ?? "";
 }
 
 /** @param {string} text a token that its user has pasted */
@@ -43,6 +50,11 @@ export function forget() {
   session.dispatchEvent(new Event("changed"));
 }
 
+/** Whether the address is a one-time link to sign in. */
+export function isLink() {
+  return new URLSearchParams(location.hash.slice(1)).has("code");
+}
+
 /**
  * Exchange the code of a one-time link, which is in the part of the address that browsers keep to
  * themselves, and remove it from there.
@@ -61,6 +73,18 @@ export async function takeLink() {
   return "";
 }
 
+/**
+ * Go on with another server: only a console that is served for several contexts can do that.
+ * @param {string} name of the context
+ */
+export async function useContext(name) {
+  const response = await call("POST", token(), { name }, CONTEXT);
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(answer.message ?? `the console answered ${response.status}`);
+  take(answer);
+  session.dispatchEvent(new Event("changed"));
+}
+
 /** Renew the session in time, for as long as the page is open; called once. */
 export function keepSession() {
   setInterval(() => void renew().catch(() => {}), LOOK_EVERY);
@@ -74,8 +98,9 @@ async function renew() {
   if (response.ok && used === token()) take(await response.json());
 }
 
-/** @param {{token: string, expires: string, user: {username: string}}} answer */
+/** @param {{token: string, expires: string, context?: string, user: {username: string}}} answer */
 function take(answer) {
+  sessionStorage.setItem(IN, answer.context ?? "");
   sessionStorage.setItem(USER, answer.user.username);
   sessionStorage.setItem(KEY, answer.token);
   sessionStorage.setItem(EXPIRES, answer.expires);
@@ -85,9 +110,10 @@ function take(answer) {
  * @param {string} method
  * @param {string} used
  * @param {object} [body]
+ * @param {string} [path]
  */
-function call(method, used, body) {
-  return fetch(SESSION, {
+function call(method, used, body, path = SESSION) {
+  return fetch(path, {
     method,
     headers: { "Content-Type": "application/json", ...bearer(used) },
     body: body && JSON.stringify(body),

@@ -53,14 +53,15 @@ export function form(button, run, ...fields) {
  * @param {Child[][]} rows
  */
 export function plainTable(label, titles, rows) {
-  const head = titles.map((one) => h("th", { scope: "col" }, one));
+  const head = titles.map((one) => (one ? h("th", { scope: "col" }, one) : h("td")));
   const made = h(
     "table",
     { class: "plain", "aria-label": label },
     h("thead", {}, h("tr", {}, head)),
     h("tbody", {}, rows.map(line)),
   );
-  return h("div", { class: "scrolled", role: "region", "aria-label": label, tabindex: 0 }, made);
+  const named = { role: "region", "aria-label": `Table: ${label}` };
+  return h("div", { class: "scrolled", ...named, tabindex: 0 }, made);
 }
 
 /** @param {Child[]} cells */

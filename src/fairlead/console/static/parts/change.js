@@ -1,11 +1,11 @@
 /** A change in words: what was done, when and by whom. */
 
 import { h } from "../core/dom.js";
-import { actorOf } from "../core/past.js";
+import { actorOf, managerOf } from "../core/past.js";
 import { clock } from "../core/time.js";
 import { faint } from "./bits.js";
 
-/** @import {Change} from "../core/past.js" */
+/** @import {Change, Loss} from "../core/past.js" */
 
 const COLOURS = 8; // as in style.css
 const REMEMBERED = 1000; // names
@@ -18,7 +18,9 @@ const colours = new Map();
  * @param {Change} change
  */
 export function inShort(change) {
-  return `${DONE[change.type]} ${clock(change.time)} by ${actorOf(change)}`;
+  const manager = change.user && managerOf(change);
+  const as = manager ? ` as ${manager}` : "";
+  return `${DONE[change.type]} ${clock(change.time)} by ${actorOf(change)}${as}`;
 }
 
 /**
@@ -54,7 +56,30 @@ export function told(change) {
     change.impersonator && h("span", {}, faint("for whom acted "), change.impersonator),
     managers.length > 0 && h("span", {}, faint("manager "), managers.join(", ")),
     fields(change),
+    (change.lost ?? []).map((one) => h("span", { class: "warn wrap" }, lossText(one))),
   );
+}
+
+/**
+ * Who lost what to whom.
+ * @param {Loss} loss
+ */
+export function lossText({ manager, fields: lost, more = 0, to }) {
+  const what = lost.join(", ") + (more ? ` and ${more} more` : "");
+  return to.length
+    ? `${to.join(", ")} took ${what} from ${manager}`
+    : `removed ${what} of ${manager}`;
+}
+
+/**
+ * The same in a few words, beside the fields.
+ * @param {Change} change
+ */
+export function losses({ lost = [] }) {
+  if (!lost.length) return null;
+  const names = [...new Set(lost.map((one) => one.manager))].join(", ");
+  const title = lost.map(lossText).join("\n");
+  return h("span", { class: "warn", title }, `lost by ${names} `);
 }
 
 /** @param {Change} change */
@@ -66,5 +91,6 @@ export function fields({ changed = [], more = 0 }) {
 /** @param {number} oldest revision that is known */
 export function lostBefore(oldest) {
   if (oldest <= 1) return "This is all that ever was.";
-  return `What was before revision ${oldest} is no longer known.`;
+  const flag = "--history-retention";
+  return `What was before revision ${oldest} is no longer known: the server keeps as much as ${flag} says.`;
 }

@@ -27,7 +27,7 @@ export class Compared {
     this.managed = h("input", { type: "checkbox", onchange: again });
     this.values = h("input", { type: "checkbox", onchange: again });
     this.asking = h("label", { hidden: true }, this.values, " values");
-    this.title = h("h2", {});
+    this.title = h("h2", {}, "Two moments");
     this.body = h("div", { class: "column" });
     this.document = new Document("State");
     this.element = h(

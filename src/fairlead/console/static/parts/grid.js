@@ -11,6 +11,9 @@ import { fill, h } from "../core/dom.js";
  * @property {(row: R) => string} [mark] a class of a row
  * @property {(row: R) => void} open what to do with a chosen row
  * @property {(column: number) => void} sort
+ * @property {(row: R) => object} [identity] what a row shows, where rows are made anew; it is drawn again when that is another one
+ * @property {(row: R) => boolean} [isPicked] whether something is to be done with a row
+ * @property {(row: R) => void} [pick] pick a row, or drop it
  */
 
 const HEIGHT = 28; // of a row, as in style.css
@@ -27,6 +30,8 @@ export class Grid {
   #columns = [];
   #chosen = 0;
   #sorted = { column: -1, descending: false };
+  /** Lines that need not be drawn again, by what they show. @type {Map<unknown, {state: string, line: HTMLElement}>} */
+  #drawn = new Map();
 
   /** @param {GridOptions<R>} options */
   constructor(options) {
@@ -60,6 +65,7 @@ export class Grid {
     if (columns !== this.#columns || sorted !== this.#sorted) {
       this.#columns = columns;
       this.#sorted = sorted;
+      this.#drawn.clear();
       this.element.style.setProperty("--columns", template);
       fill(
         this.head,
@@ -75,6 +81,12 @@ export class Grid {
   /** The row that keys act on. */
   get chosen() {
     return this.#rows.at(this.#chosen);
+  }
+
+  /** Draw all lines again: time has gone by. */
+  renew() {
+    this.#drawn.clear();
+    this.#draw();
   }
 
   focus() {
@@ -111,13 +123,31 @@ export class Grid {
     const first = Math.max(0, Math.floor(top / HEIGHT) - BEYOND);
     const last = Math.min(this.#rows.length, Math.ceil((top + clientHeight) / HEIGHT) + BEYOND);
     this.body.style.setProperty("padding-top", `${first * HEIGHT}px`);
-    fill(
-      this.body,
-      this.#rows.slice(first, last).map((row, offset) => this.#line(row, first + offset)),
-    );
+    const kept = this.#drawn;
+    this.#drawn = new Map();
+    const lines = this.#rows.slice(first, last).map((row, offset) => {
+      const index = first + offset;
+      const known = this.options.identity?.(row) ?? row;
+      const state = this.#stateOf(row, index);
+      const old = kept.get(known);
+      const line = old?.state === state ? old.line : this.#line(row, index);
+      this.#drawn.set(known, { state, line });
+      return line;
+    });
+    place(this.body, lines);
     const chosen = this.#rows.length ? rowId(this.#chosen) : "";
     if (chosen) this.element.setAttribute("aria-activedescendant", chosen);
     else this.element.removeAttribute("aria-activedescendant");
+  }
+
+  /**
+   * What else decides how a line looks.
+   * @param {R} row
+   * @param {number} index
+   */
+  #stateOf(row, index) {
+    const mark = this.options.mark?.(row) ?? "";
+    return `${index} ${index === this.#chosen} ${this.options.isPicked?.(row)} ${mark}`;
   }
 
   /**
@@ -140,8 +170,39 @@ export class Grid {
           this.options.open(row);
         },
       },
-      this.options.cells(row).map((cell) => h("div", { role: "gridcell" }, cell)),
+      this.options
+        .cells(row)
+        .map((cell, at) =>
+          h("div", { role: "gridcell" }, !at && this.options.pick && this.#picker(row), cell),
+        ),
     );
+  }
+
+  /** @param {R} row */
+  #picker(row) {
+    const isPicked = this.options.isPicked?.(row) ?? false;
+    const pick = (/** @type {Event} */ event) => {
+      event.stopPropagation();
+      this.pick(row);
+    };
+    return [
+      h("span", {
+        class: `pick ${isPicked ? "picked" : ""}`,
+        "aria-hidden": "true",
+        onclick: pick,
+      }),
+      isPicked && h("span", { class: "unseen" }, "picked "),
+    ];
+  }
+
+  /**
+   * Pick a row, or drop it: the one that keys act on, if none is named.
+   * @param {R | undefined} row
+   */
+  pick(row = this.chosen) {
+    if (row === undefined) return;
+    this.options.pick?.(row);
+    this.#draw();
   }
 
   /** @param {KeyboardEvent} event */
@@ -175,6 +236,22 @@ export class Grid {
     if (top < this.element.scrollTop) this.element.scrollTop = top;
     else if (top > this.element.scrollTop + room) this.element.scrollTop = top - room;
     this.#draw();
+  }
+}
+
+/**
+ * Put lines into an element, and move none that is in its place.
+ * @param {Element} host
+ * @param {HTMLElement[]} lines
+ */
+function place(host, lines) {
+  const wanted = new Set(lines);
+  for (const one of [...host.children])
+    if (!wanted.has(/** @type {HTMLElement} */ (one))) one.remove();
+  let at = host.firstChild;
+  for (const line of lines) {
+    if (at === line) at = line.nextSibling;
+    else host.insertBefore(line, at);
   }
 }
 

@@ -2,15 +2,30 @@
 
 import { isAborted, reasonOf } from "../core/api.js";
 import { byId, fill, h } from "../core/dom.js";
+import { whyRoute } from "../core/paths.js";
 
 const LASTS = 6000; // milliseconds
 
+// How the server says that somebody may not do something.
+const REFUSAL =
+  /User "((?:[^"\\]|\\.)*)" cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?/;
+
 /**
- * A box that says why something is not here.
+ * A box that says why something is not here; a refusal leads to what is missing.
  * @param {string} text
  */
 export function problem(text) {
-  return h("p", { class: "problem", role: "alert" }, text);
+  return h("p", { class: "problem", role: "alert" }, text, whyLink(text));
+}
+
+/** @param {string} text */
+function whyLink(text) {
+  const [, , verb, full, group, namespace] = REFUSAL.exec(text) ?? [];
+  if (!verb) return null;
+  const [resource, subresource] = full.split("/");
+  // It is the one who is signed in that was refused: nobody need be named.
+  const href = whyRoute({ verb, resource, subresource, group, namespace });
+  return [" ", h("a", { href }, "Why not?")];
 }
 
 /**

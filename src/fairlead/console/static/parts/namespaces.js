@@ -10,6 +10,11 @@ export function chosenNamespace() {
   return sessionStorage.getItem(KEY) ?? "";
 }
 
+/** @param {string} name empty for all of them */
+export function keepNamespace(name) {
+  sessionStorage.setItem(KEY, name);
+}
+
 /**
  * Let the person choose.
  * @param {() => void} changed
@@ -17,7 +22,7 @@ export function chosenNamespace() {
 export function chooseNamespace(changed) {
   /** @param {string} name */
   const take = (name) => {
-    sessionStorage.setItem(KEY, name);
+    keepNamespace(name);
     changed();
   };
   const all = { title: "all", detail: "every namespace", run: () => take("") };

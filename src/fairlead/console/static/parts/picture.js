@@ -3,7 +3,7 @@
 
 import { h, svg } from "../core/dom.js";
 import { kindRoute, objectRoute } from "../core/paths.js";
-import { layout } from "./layout.js";
+import { curve, layout } from "./layout.js";
 
 /** @import {Edge} from "../core/relations.js" */
 /** @import {Spot, Surroundings} from "../core/surroundings.js" */
@@ -11,7 +11,7 @@ import { layout } from "./layout.js";
 
 const SIZES = { width: 176, height: 56, across: 88, down: 12 }; // as in style.css
 const TOLD = 5; // relations of a box in words
-const SIGNS = { good: "✓ ", warn: "! ", bad: "✗ ", "": "" };
+export const SIGNS = { good: "✓ ", warn: "! ", bad: "✗ ", "": "" };
 
 /**
  * @param {Surroundings} shown
@@ -32,7 +32,9 @@ export function picture({ spots, edges }, title) {
     svg(
       "svg",
       { width, height, role: "img", "aria-label": `What is around ${title}` },
-      edges.map((edge) => line(at(points, edge.from), at(points, edge.to))),
+      edges.map((edge) =>
+        svg("path", { d: curve(at(points, edge.from), at(points, edge.to), SIZES) }),
+      ),
       spots.map((spot) => label(spot, edges, at(points, spot.id))),
     ),
     h(
@@ -55,22 +57,6 @@ export function titleOf({ thing, more }) {
  */
 function at(points, id) {
   return points.get(id) ?? { x: 0, y: 0 };
-}
-
-/**
- * @param {Point} from
- * @param {Point} to
- */
-function line(from, to) {
-  const isForward = from.x <= to.x;
-  const x1 = from.x + (isForward ? SIZES.width : 0);
-  const x2 = to.x + (isForward ? 0 : SIZES.width);
-  const [y1, y2] = [from.y, to.y].map((y) => y + SIZES.height / 2);
-  const middle = (x1 + x2) / 2;
-  const tip = isForward ? -5 : 5;
-  return svg("path", {
-    d: `M${x1} ${y1}C${middle} ${y1} ${middle} ${y2} ${x2} ${y2}m${tip} -3l${-tip} 3l${tip} 3`,
-  });
 }
 
 /**

@@ -35,7 +35,10 @@ export function redraw(element, shown, draw) {
 /** @param {Element | null} element */
 function markOf(element) {
   return (
-    element?.getAttribute("data-mark") ?? element?.getAttribute("href") ?? element?.textContent
+    element?.getAttribute("data-mark") ??
+    element?.getAttribute("href") ??
+    element?.getAttribute("aria-label") ??
+    element?.textContent
   );
 }
 

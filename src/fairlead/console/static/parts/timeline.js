@@ -2,10 +2,14 @@
 
 import { fill, h } from "../core/dom.js";
 import { bind } from "../core/keys.js";
+import { momentOf } from "../core/moments.js";
 import { keep } from "../core/router.js";
+import { clock } from "../core/time.js";
+import { TimeAxis } from "./axis.js";
 import { bar, faint } from "./bits.js";
+import { say } from "./messages.js";
 
-/** A moment; `says` tells what happened then. @typedef {{revision: number, says: string}} Point */
+/** A moment; `says` tells what happened then. @typedef {{revision: number, says: string, time?: string}} Point */
 
 const MARKS = 200; // points that have a mark on the slider
 const BEAT = 900; // milliseconds between two steps while it plays
@@ -24,6 +28,8 @@ export class Timeline extends EventTarget {
   #other = 0;
   #playing = 0;
   #kept = "";
+  /** When each was, in milliseconds; that of the one before where it is not known. @type {number[]} */
+  #times = [];
 
   /**
    * @param {string} label
@@ -46,6 +52,17 @@ export class Timeline extends EventTarget {
     this.mode.value = this.wanted[1] ? "chosen" : "before";
     this.player = h("button", { onclick: () => this.#play(!this.#playing) }, "Play");
     this.place = h("output", { class: "mono" });
+    this.axis = new TimeAxis(({ from, to }) => this.#choose(from, to));
+    this.moment = h("input", {
+      type: "text",
+      size: 16,
+      placeholder: "08:36, two minutes ago",
+      "aria-label": "Go to a moment",
+    });
+    const goTo = (/** @type {Event} */ event) => {
+      event.preventDefault();
+      this.#goTo(this.moment.value);
+    };
     this.element = h(
       "div",
       { class: "timeline", role: "group", "aria-label": "Time" },
@@ -54,10 +71,14 @@ export class Timeline extends EventTarget {
         h("button", { title: "Step forward (])", onclick: () => this.#step(1) }, "Forward ▸"),
         this.player,
         h("label", {}, faint("Compare with "), this.mode),
+        h("form", { class: "bar", onsubmit: goTo }, this.moment, h("button", {}, "Go")),
         this.place,
       ),
+      this.axis.element,
       ...[this.slider, this.otherSlider, this.marks],
     );
+    const type = () => this.moment.focus();
+    bind({ key: "@", says: "go to a moment", run: type }, signal);
     bind({ key: "[", says: "one step back in time", run: () => this.#step(-1) }, signal);
     bind({ key: "]", says: "one step forward in time", run: () => this.#step(1) }, signal);
     signal.addEventListener("abort", () => this.#play(false));
@@ -73,6 +94,8 @@ export class Timeline extends EventTarget {
     const other = this.wanted[1] || (this.#points[this.#other]?.revision ?? 0);
     if (points.length) this.wanted = [0, 0];
     this.#points = points;
+    let last = NaN;
+    this.#times = points.map(({ time }) => (last = time ? Date.parse(time) : last));
     this.#at = this.#find(at);
     this.#other = Math.max(0, this.#find(other));
     for (const one of [this.slider, this.otherSlider]) {
@@ -98,6 +121,46 @@ export class Timeline extends EventTarget {
   /** @param {number} revision */
   go(revision) {
     this.#move(this.#find(revision));
+  }
+
+  /**
+   * What was there at a moment that somebody wrote.
+   * @param {string} text
+   */
+  #goTo(text) {
+    const time = momentOf(text);
+    if (Number.isNaN(time)) return say(`What moment is "${text}"? Write 08:36 or 5 minutes ago.`);
+    const first = this.#times.find((one) => !Number.isNaN(one)) ?? NaN;
+    if (time < first) {
+      say(`Nothing is known of then: what is known here begins at ${clock(isoOf(first))}.`);
+    }
+    this.#play(false);
+    this.#move(this.#placeOf(time));
+  }
+
+  /**
+   * A moment, or two to compare, in milliseconds.
+   * @param {number} from
+   * @param {number} to
+   */
+  #choose(from, to) {
+    this.#play(false);
+    if (from !== to) {
+      this.mode.value = "chosen";
+      this.#other = this.#placeOf(from);
+    }
+    this.#move(this.#placeOf(to));
+  }
+
+  /**
+   * The last point that is not after a moment.
+   * @param {number} time in milliseconds
+   */
+  #placeOf(time) {
+    return Math.max(
+      0,
+      this.#times.findLastIndex((one) => one <= time),
+    );
   }
 
   /** @param {number} revision the last point that is not after it is found, or else the first */
@@ -138,13 +201,22 @@ export class Timeline extends EventTarget {
     tell(this.slider, this.#at, at);
     tell(this.otherSlider, this.#other, this.#points[this.#other]);
     this.otherSlider.hidden = !isChosen;
+    const other = against ? this.#points.indexOf(against) : this.#at;
+    this.axis.show(this.#times, this.#times[this.#at], this.#times[other]);
     const kept = [isLast ? "" : at?.revision, isChosen ? against?.revision : ""].join(" ");
     // Browsers mind addresses that change all the time.
     if (kept !== this.#kept) ["at", "with"].forEach((name, i) => keep(name, kept.split(" ")[i]));
     this.#kept = kept;
-    fill(this.place, at ? `${at.revision} · ${this.#at + 1} of ${this.#points.length}` : "");
+    const when = clock(isoOf(this.#times[this.#at]));
+    const text = at && [when, at.revision, `${this.#at + 1} of ${this.#points.length}`];
+    fill(this.place, text ? text.filter(Boolean).join(" · ") : "");
     this.dispatchEvent(new Event("moved"));
   }
+}
+
+/** @param {number | undefined} time in milliseconds */
+function isoOf(time = NaN) {
+  return Number.isNaN(time) ? undefined : new Date(time).toISOString();
 }
 
 /**

@@ -1,6 +1,7 @@
 /** New objects from a text: checked by the server, looked at, then made one after another. */
 
 import { isAborted } from "../core/api.js";
+import { command } from "../core/commands.js";
 import { fill, h } from "../core/dom.js";
 import { draftOf, dropDraft, keepDraft } from "../core/drafts.js";
 import { kindRoute, groupOf, objectRoute } from "../core/paths.js";
@@ -9,6 +10,7 @@ import { go } from "../core/router.js";
 import { yamlLines } from "../core/yaml_lines.js";
 import { showProblems, showWarnings } from "../parts/checked.js";
 import { showDifference } from "../parts/difference.js";
+import { commandLine } from "../parts/doing.js";
 import { Editor } from "../parts/editor.js";
 import { problem, say } from "../parts/messages.js";
 import { checkAll, make, piecesOf } from "./object/making.js";
@@ -139,9 +141,10 @@ class Creating {
       { class: "primary", onclick: () => void this.#make(pieces) },
       checked.length > 1 ? `Create all ${checked.length}` : "Create",
     );
+    const line = command(this.place.catalogue, "create", "-f", "FILE");
     fill(
       this.outcome,
-      h("div", { class: "bar" }, h("h2", {}, "This would be made"), button),
+      h("div", { class: "bar" }, h("h2", {}, "This would be made"), button, commandLine(line)),
       checked.flatMap((one) => [
         h("h3", {}, `${one.piece.head.kind ?? ""} ${one.made?.metadata.name ?? ""}`),
         ...showWarnings(one.warnings),

@@ -8,7 +8,7 @@ import { objectRoute } from "../core/paths.js";
 import { go, keep } from "../core/router.js";
 import { clock } from "../core/time.js";
 import { bar, faint } from "../parts/bits.js";
-import { actor, badge, fields } from "../parts/change.js";
+import { actor, badge, fields, losses } from "../parts/change.js";
 import { Grid } from "../parts/grid.js";
 
 /** @import {Place} from "../app.js" */
@@ -75,7 +75,9 @@ class FeedView {
     this.grid = new Grid({
       label: "Changes",
       cells: (/** @type {Line} */ line) => this.#cells(line),
-      mark: (line) => ("head" in line ? "group" : ""),
+      identity: (line) => ("change" in line ? line.change : line),
+      // What lines show depends on their order.
+      mark: (line) => ("head" in line ? "group" : this.grouped.checked ? "" : "timed"),
       open: (line) => this.#choose(line),
       sort: () => {},
     });
@@ -195,7 +197,7 @@ class FeedView {
       badge(change),
       change.kind ?? "",
       [change.namespace, change.name].filter(Boolean).join("/"),
-      fields(change),
+      h("span", {}, losses(change), fields(change)),
     ];
   }
 }
@@ -224,9 +226,9 @@ function offer(select, any, values) {
  * @param {string[]} words
  */
 function hasWords(change, words) {
-  const { kind, namespace, name, by = [], changed = [] } = change;
+  const { kind, namespace, name, by = [], lost = [], changed = [] } = change;
   const parts = [actorOf(change), kind, namespace, name, ...changed];
-  const text = [...parts, ...by.map((one) => one.manager)].join("\n").toLowerCase();
+  const text = [...parts, ...[...by, ...lost].map((one) => one.manager)].join("\n").toLowerCase();
   return words.every((word) => text.includes(word));
 }
 

@@ -10,6 +10,9 @@ import { age } from "../core/time.js";
 /** @typedef {string | number} Key that rows are sorted by */
 
 const AGE = "Age";
+const NAMESPACE = -1; // the place of the column that only lists of all namespaces have
+const STATES = /^(status|state|phase)$/i; // columns that come first where there is little room
+const NARROW = "(max-width: 700px)";
 const FEW = 500; // rows that are put in their places one by one
 const BAD =
   /^(error|failed|crashloopbackoff|imagepullbackoff|errimagepull|evicted|unknown|notready|lost|oomkilled)/i;
@@ -44,22 +47,23 @@ export class Shown {
   columns() {
     if (this.#known === this.table.columns) return this.#columns;
     this.#known = this.table.columns;
-    this.#places = this.#known.flatMap((one, index) => (one.priority ? [] : [index]));
-    const own = this.#places.map((index) => this.#known[index]);
-    this.#columns = own.map((one) => ({
-      title: one.name,
-      width: widthOf(one),
-      hint: one.description,
-    }));
-    if (this.withNamespace)
-      this.#columns.unshift({ title: "Namespace", width: "minmax(8rem, 1fr)" });
+    const own = this.#known.flatMap((one, index) => (one.priority ? [] : [index]));
+    this.#places = this.withNamespace ? [NAMESPACE, ...own] : own;
+    const isNarrow = matchMedia(NARROW).matches;
+    if (isNarrow) this.#places.sort((a, b) => rankOf(this.#known[a]) - rankOf(this.#known[b]));
+    this.#columns = this.#places.map((index) => {
+      const one = this.#known[index];
+      const width = isNarrow ? narrowWidthOf(one) : widthOf(one);
+      return { title: one?.name ?? "Namespace", width, hint: one?.description };
+    });
     return this.#columns;
   }
 
   /** @param {Row} row */
   cells(row) {
-    const cells = this.#places.map((index) => this.#cell(row, index));
-    return this.withNamespace ? [row.namespace, ...cells] : cells;
+    return this.#places.map((index) =>
+      index === NAMESPACE ? row.namespace : this.#cell(row, index),
+    );
   }
 
   /** Take in what changed: a few rows are put in their places, else all are sorted. */
@@ -137,9 +141,8 @@ export class Shown {
   #key(row) {
     const { column } = this.sorted;
     if (column < 0) return row.id;
-    const own = this.withNamespace ? column - 1 : column;
-    if (own < 0) return row.namespace;
-    const index = this.#places[own];
+    const index = this.#places[column];
+    if (index === NAMESPACE) return row.namespace;
     if (this.#known[index]?.name === AGE) return -Date.parse(row.created);
     const cell = row.cells[index];
     const number = typeof cell === "number" ? cell : parseFloat(String(cell));
@@ -157,8 +160,24 @@ export class Shown {
   }
 }
 
-/** @param {Column} column */
+/**
+ * Where there is little room, how an object is comes first and its namespace last.
+ * @param {Column | undefined} column none for that of the namespace
+ */
+function rankOf(column) {
+  if (!column) return 3;
+  return STATES.test(column.name) ? 0 : column.format === "name" ? 1 : 2;
+}
+
+/** @param {Column | undefined} column */
+function narrowWidthOf(column) {
+  if (!column) return "9rem";
+  return STATES.test(column.name) ? "8rem" : column.format === "name" ? "12rem" : "5rem";
+}
+
+/** @param {Column | undefined} column */
 function widthOf(column) {
+  if (!column) return "minmax(8rem, 1fr)";
   if (column.format === "name") return "minmax(12rem, 2.5fr)";
   return column.type === "string" && column.name !== AGE
     ? "minmax(5rem, 1fr)"

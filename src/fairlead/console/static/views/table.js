@@ -6,6 +6,9 @@ import { LiveTable } from "../core/live_table.js";
 import { createRoute, objectRoute } from "../core/paths.js";
 import { go, keep } from "../core/router.js";
 import { Grid } from "../parts/grid.js";
+import { emptyList } from "./empty.js";
+import { Picked } from "./actions/picked.js";
+import { redraw } from "../parts/steady.js";
 import { Shown } from "./shown.js";
 
 /** @import {Place} from "../app.js" */
@@ -25,8 +28,11 @@ export function showTable(place, kind) {
   const meta = `meta.${place.catalogue.about.groupDomain}`;
   const table = new LiveTable(kind, place.namespace, meta, { labelSelector: selector });
   const shown = new Shown(table, !place.namespace && kind.namespaced, route.query);
+  const picked = new Picked(place, kind, table);
   const grid = new Grid({
     label: kind.plural,
+    isPicked: (/** @type {Row} */ row) => picked.has(row),
+    pick: (row) => picked.toggle(row),
     cells: (/** @type {Row} */ row) => shown.cells(row),
     mark: (row) => (row.deleting ? "ending" : table.fresh.has(row.id) ? "fresh" : ""),
     open: (row) => go(objectRoute(kind, row)),
@@ -47,10 +53,18 @@ export function showTable(place, kind) {
     value: selector,
     onchange: () => again(labels.value),
   });
+  const empty = h("div");
+  const unfilter = () => {
+    filter.value = "";
+    draw(() => shown.keepTo(""));
+    grid.focus();
+  };
   fill(
     host,
     h("div", { class: "bar" }, h("h1", {}, kind.kind), filter, labels, count, creating(kind)),
+    picked.element,
     grid.element,
+    empty,
   );
 
   /** @param {() => void} [change] */
@@ -60,11 +74,19 @@ export function showTable(place, kind) {
     grid.show(shown.columns(), rows, shown.sorted);
     fill(count, summary(table, rows.length));
     count.classList.toggle("bad", table.state === "waiting");
+    const isEmpty = !rows.length && table.state === "live";
+    const words = isEmpty && [table.rows.size, place.namespace];
+    redraw(empty, words, () => isEmpty && emptyList(place, kind, table.rows.size > 0, unfilter));
+    grid.element.classList.toggle("vacant", isEmpty);
   };
   table.addEventListener("changed", () => draw(() => shown.refresh()), { signal });
-  const ticking = setInterval(draw, TICK);
+  picked.addEventListener("changed", () => draw());
+  const ticking = setInterval(() => grid.renew(), TICK);
   signal.addEventListener("abort", () => clearInterval(ticking));
   bind({ key: "c", says: `create a ${kind.kind}`, run: () => go(createRoute(kind)) }, signal);
+  bind({ key: "x", says: "pick this row, or drop it", run: () => grid.pick() }, signal);
+  const all = () => picked.all(shown.rows());
+  bind({ key: "X", says: "pick all rows, or none", run: all }, signal);
   bind({ key: "s", says: "filter this list", run: () => filter.focus() }, signal);
   filter.addEventListener("keydown", (event) => {
     if (event.key === "Enter" || event.key === "Escape") grid.focus();

@@ -14,6 +14,7 @@ import { Timeline } from "../parts/timeline.js";
 
 /** @import {Place} from "../app.js" */
 /** @import {Kind} from "../core/kinds.js" */
+/** @import {Point} from "../parts/timeline.js" */
 /** @import {Change} from "../core/past.js" */
 /** @import {Named} from "../core/paths.js" */
 /** @import {Marked, Thing} from "../core/scene.js" */
@@ -88,11 +89,13 @@ class TravelView {
     const { feed } = this;
     // After a gap nothing fits together: look at everything again.
     if (feed.gaps.length) return void window.dispatchEvent(new HashChangeEvent("hashchange"));
+    /** @type {Point[]} */
     const points = [{ revision: feed.since, says: "before all that is known here" }];
     for (const change of feed.changes) {
       const revision = revisionOf(change);
       if (revision !== points[points.length - 1].revision) {
-        points.push({ revision, says: `${change.kind} ${change.name} ${inShort(change)}` });
+        const says = `${change.kind} ${change.name} ${inShort(change)}`;
+        points.push({ revision, says, time: change.time });
       }
     }
     this.scene.take(feed.changes);
@@ -121,7 +124,8 @@ class TravelView {
     const here = this.feed.changes.filter((one) => revisionOf(one) === at.revision);
     const done = here.slice(0, AT_ONCE).map((one) => this.#done(one));
     const more = here.length > AT_ONCE && faint(`and ${here.length - AT_ONCE} more at once`);
-    fill(this.facts, done.length ? done : faint(at.says), more);
+    const map = h("a", { class: "inline", href: `#/map?at=${at.revision}` }, "As a map");
+    fill(this.facts, done.length ? done : faint(at.says), more, bar(map));
     const sections = [...this.scene.between(from, at.revision)].flatMap(([title, found]) =>
       this.#kind(title, found),
     );
@@ -152,7 +156,7 @@ class TravelView {
     const there = found.filter(({ mark }) => mark !== "removed").length;
     const listed = shown.slice(0, SHOWN).map((one) => this.#thing(one));
     const more = shown.length > SHOWN && faint(`and ${shown.length - SHOWN} more`);
-    return [h("h3", {}, title, faint(` ${there}`)), h("ul", { class: "links" }, listed, more)];
+    return [h("h2", {}, title, faint(` ${there}`)), h("ul", { class: "links" }, listed, more)];
   }
 
   /** @param {Marked} marked */

@@ -34,9 +34,12 @@ export function asking(place, answer, ...more) {
   const namespace = input("namespace", place.namespace);
   const name = input("name");
   const ask = () => {
+    keep("ask", "");
     for (const one of [verb, kind, part, namespace, name]) keep(one.name, one.value);
     void answer(question(place, verb.value, kind.value, part.value, namespace.value, name.value));
   };
+  // Who followed a link has filled in everything.
+  if (query.has("ask")) queueMicrotask(ask);
   return form(
     "Ask",
     ask,

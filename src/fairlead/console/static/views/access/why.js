@@ -2,12 +2,15 @@
 
 import { ApiError } from "../../core/api.js";
 import { fill, h } from "../../core/dom.js";
-import { ACCOUNT, allows, missing, whatIsMissing } from "../../core/rules.js";
+import { objectRoute } from "../../core/paths.js";
+import { keep } from "../../core/router.js";
+import { ACCOUNT, allows, distance, missing, whatIsMissing } from "../../core/rules.js";
 import { token } from "../../core/session.js";
 import { yamlLines } from "../../core/yaml_lines.js";
 import { faint, field, labelled, plainTable, wordsOf } from "../../parts/bits.js";
 import { Document, textLines } from "../../parts/document.js";
-import { guarded, problem, say } from "../../parts/messages.js";
+import { copyButton } from "../../parts/doing.js";
+import { guarded, problem } from "../../parts/messages.js";
 import { chain, ruleText } from "./chain.js";
 import { asking, attributesOf, inWords, readPolicy, review, rolesGroup } from "./question.js";
 
@@ -17,13 +20,16 @@ import { asking, attributesOf, inWords, readPolicy, review, rolesGroup } from ".
 /** @import {Readable} from "./question.js" */
 
 const MAX_ROWS = 50; // near misses
+const MAX_ROLES = 5; // that would do
 
 /** @param {Place} place */
 export function show(place) {
   const result = h("div", { class: "column", role: "region", "aria-label": "Answer" });
-  const user = field("me");
-  const groups = field("a, b");
+  const { query } = place.route;
+  const user = field("me", { name: "user", value: query.get("user") ?? "" });
+  const groups = field("a, b", { name: "groups", value: query.get("groups") ?? "" });
   const answered = (/** @type {Question} */ asked) => {
+    for (const one of [user, groups]) keep(one.name, one.value);
     fill(result, faint("Asking the server."));
     const other = { user: user.value.trim(), groups: wordsOf(groups.value) };
     return guarded(result, answer(place, result, asked, other));
@@ -59,6 +65,7 @@ async function answer(place, result, asked, other) {
     ...(status.allowed
       ? because(place, asked, who, readable)
       : [
+          ...nearest(place, asked, who, readable),
           ...lacking(place, asked, who),
           ...nearMisses(place, asked, who, readable),
           ...(isMe && readable.hidden.length ? await ownNearMisses(place, asked) : []),
@@ -133,13 +140,76 @@ function lacking(place, asked, who) {
     .join("---\n");
   const shown = new Document("What is missing");
   shown.show(textLines(text));
-  const copy = () =>
-    navigator.clipboard.writeText(text).then(
-      () => say("Copied."),
-      () => say("The browser does not allow it: choose the text and copy it by hand."),
-    );
-  const button = h("button", { onclick: () => void copy() }, "Copy");
-  return [h("h2", {}, "What is missing ", button), shown.element];
+  return [
+    h(
+      "h2",
+      {},
+      "What is missing ",
+      copyButton(() => text),
+    ),
+    shown.element,
+  ];
+}
+
+/**
+ * The rule that comes nearest, in a sentence, and the roles that would do if they were bound.
+ * @param {Place} place
+ * @param {Question} asked
+ * @param {Who} who
+ * @param {Readable} readable
+ */
+function nearest(place, asked, who, { policy }) {
+  const far = (/** @type {Grant} */ one) =>
+    distance(one.rule, asked) + Number(!holdsIn(one, asked));
+  const grants = policy.grants(who);
+  const [found] = [...grants].sort((a, b) => far(a) - far(b));
+  const roles = policy.allowing(asked).slice(0, MAX_ROLES);
+  return [
+    found && far(found) < Infinity
+      ? nearestRule(place, asked, found)
+      : h("p", {}, "No role is bound to them that says anything of this."),
+    roles.length > 0 &&
+      h(
+        "p",
+        { class: "wrap" },
+        "These roles would allow it, if one were bound: ",
+        roles.map((one, index) => [index > 0 && ", ", roleLink(place, one)]),
+      ),
+  ];
+}
+
+/**
+ * @param {Place} place
+ * @param {Question} asked
+ * @param {Grant} grant
+ */
+function nearestRule(place, asked, grant) {
+  const [binding, role, rule] = chain(place, grant);
+  const { namespace } = grant.binding.metadata;
+  const but = !holdsIn(grant, asked)
+    ? `it is for the namespace ${namespace} only`
+    : whatIsMissing(grant.rule, asked) || "more than one part of it would have to be another";
+  return h(
+    "p",
+    { class: "wrap" },
+    "The nearest rule is ",
+    rule,
+    " of ",
+    role,
+    ", bound by ",
+    binding,
+    `, but ${but}.`,
+  );
+}
+
+/**
+ * @param {Place} place
+ * @param {any} role
+ */
+function roleLink(place, { metadata }) {
+  const title = metadata.namespace ? "Role" : "ClusterRole";
+  const kind = place.catalogue.find(rolesGroup(place), title);
+  return h("a", { href: kind && objectRoute(kind, metadata) }, `${title} ${metadata.name}`);
 }
 
 /**

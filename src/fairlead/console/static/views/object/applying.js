@@ -8,6 +8,7 @@ import { problemsOf } from "../../core/problems.js";
 import { documentsOf, scan } from "../../core/yaml_scan.js";
 import { ask } from "../../parts/asking.js";
 import { showProblems } from "../../parts/checked.js";
+import { commandLine } from "../../parts/doing.js";
 import { Editor } from "../../parts/editor.js";
 import { say } from "../../parts/messages.js";
 import { MANAGER } from "./sending.js";
@@ -17,7 +18,7 @@ import { apply, isSame, planOf } from "./planning.js";
 /** @import {Subject} from "../../core/subject.js" */
 /** @import {Path} from "../../core/yaml_lines.js" */
 /** @import {Conflict, Plan, Wish} from "./planning.js" */
-/** @typedef {{found: (conflicts: Conflict[]) => void, goTo: (path: Path) => void}} Beside the object */
+/** @typedef {{found: (conflicts: Conflict[]) => void, goTo: (path: Path) => void, line: (...words: string[]) => string}} Beside the object, and a command line of words */
 
 export class Applying {
   /**
@@ -158,7 +159,10 @@ export class Applying {
     this.beside.found(plan.conflicts);
     const word = plan.conflicts.length ? "Apply and take over" : "Apply";
     const button = h("button", { onclick: () => void this.#apply(wish, plan) }, word);
-    fill(this.outcome, showPlan(plan, button, this.beside.goTo));
+    const force = plan.conflicts.length ? ["--force-conflicts"] : [];
+    const flags = ["--server-side", `--field-manager=${wish.manager}`, ...force];
+    const line = commandLine(this.beside.line("apply", ...flags, "-f", "FILE"));
+    fill(this.outcome, showPlan(plan, [button, line], this.beside.goTo));
   }
 
   /**

@@ -2,6 +2,7 @@
  * What others do meanwhile is shown at once. */
 
 import { ApiError, isAborted, reasonOf } from "../../core/api.js";
+import { command } from "../../core/commands.js";
 import { fill, h } from "../../core/dom.js";
 import { draftOf, dropDraft, keepDraft } from "../../core/drafts.js";
 import { MARKS, merge } from "../../core/merge.js";
@@ -10,6 +11,7 @@ import { withoutManagers } from "../../core/yaml_scan.js";
 import { ask } from "../../parts/asking.js";
 import { showProblems, showWarnings, warningsOf } from "../../parts/checked.js";
 import { showDifference } from "../../parts/difference.js";
+import { commandLine } from "../../parts/doing.js";
 import { Editor } from "../../parts/editor.js";
 import { problem, say } from "../../parts/messages.js";
 import { showMoved } from "./moved.js";
@@ -26,10 +28,12 @@ import { editableText, sendText, tryText, versionOf } from "./sending.js";
 export async function edit(place, subject, done) {
   const ending = new AbortController();
   const signal = AbortSignal.any([place.signal, ending.signal]);
-  const editing = new Editing(subject, signal, () => {
+  const leave = () => {
     ending.abort();
     done();
-  });
+  };
+  const line = command(place.catalogue, "replace", "-f", "FILE");
+  const editing = new Editing(subject, signal, leave, line);
   try {
     await editing.begin();
   } catch (error) {
@@ -54,8 +58,10 @@ class Editing {
    * @param {Subject} subject
    * @param {AbortSignal} signal
    * @param {() => void} done
+   * @param {string} command line that does the same
    */
-  constructor(subject, signal, done) {
+  constructor(subject, signal, done, command) {
+    this.command = command;
     this.subject = subject;
     this.signal = signal;
     this.done = done;
@@ -227,7 +233,7 @@ class Editing {
     this.editor.note([]);
     fill(
       this.outcome,
-      h("div", { class: "bar" }, h("h2", {}, "This would change"), save),
+      h("div", { class: "bar" }, h("h2", {}, "This would change"), save, commandLine(this.command)),
       showWarnings(warnings),
       showDifference(this.#base.split("\n"), after.split("\n"), "What would change"),
     );

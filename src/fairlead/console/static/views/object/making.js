@@ -56,8 +56,7 @@ export async function checkAll(pieces, place) {
  */
 export async function make(piece, place, query = {}) {
   const kind = await kindOf(piece.head, place);
-  const namespace = piece.head.metadata?.namespace || place.namespace || "default";
-  const response = await send(collectionPath(kind, namespace), {
+  const response = await send(collectionPath(kind, namespaceOf(piece, place)), {
     method: "POST",
     body: piece.text,
     type: YAML_TYPE,
@@ -68,12 +67,21 @@ export async function make(piece, place, query = {}) {
 }
 
 /**
+ * Where an object goes that says no namespace itself.
+ * @param {Piece} piece
+ * @param {Place} place
+ */
+export function namespaceOf(piece, place) {
+  return piece.head.metadata?.namespace || place.namespace || "default";
+}
+
+/**
  * The kind in the version that is written, which need not be the preferred one.
  * @param {Head} head
  * @param {Place} place
  * @returns {Promise<Kind>}
  */
-async function kindOf(head, { catalogue, signal }) {
+export async function kindOf(head, { catalogue, signal }) {
   if (!head.apiVersion || !head.kind) throw new Error("it must say its apiVersion and kind");
   if (!catalogue.of(head)) await catalogue.load(signal);
   const kind = catalogue.of(head);

@@ -1,17 +1,22 @@
 /** An object with every field coloured by its managers, and what an apply would do to it. */
 
+import { command } from "../../core/commands.js";
 import { fill, h } from "../../core/dom.js";
 import { fieldsOf, managersOf, ownersByPath } from "../../core/fields.js";
 import { bind } from "../../core/keys.js";
+import { pastOf, userOf } from "../../core/past.js";
 import { masked } from "../../core/secrets.js";
 import { age, clock } from "../../core/time.js";
 import { yamlLines } from "../../core/yaml_lines.js";
 import { Document } from "../../parts/document.js";
 import { huesOf } from "../../parts/hues.js";
+import { redraw } from "../../parts/steady.js";
 import { Applying } from "./applying.js";
+import { takeovers } from "./takeovers.js";
 
 /** @import {Place} from "../../app.js" */
 /** @import {Manager} from "../../core/fields.js" */
+/** @import {Change} from "../../core/past.js" */
 /** @import {Subject} from "../../core/subject.js" */
 /** @import {Line, Path} from "../../core/yaml_lines.js" */
 /** @import {Conflict} from "./planning.js" */
@@ -27,6 +32,7 @@ export function show(place, subject) {
   const applying = new Applying(subject, signal, {
     found: (conflicts) => owned.mark(conflicts),
     goTo: (path) => owned.document.goTo(path),
+    line: (...words) => command(place.catalogue, ...words),
   });
   const open = () => {
     const isOpen = !button.hasAttribute("aria-expanded") || button.ariaExpanded === "false";
@@ -46,9 +52,12 @@ export function show(place, subject) {
     place.host,
     h("div", { class: "bar" }, owned.legend, h("span", { class: "gap" }), button),
     owned.told,
+    owned.lost,
     h("div", { class: "beside-panel" }, owned.document.element, panel),
   );
   subject.addEventListener("changed", () => owned.draw(), { signal });
+  subject.addEventListener("changed", () => void owned.remember(signal), { signal });
+  void owned.remember(signal);
   bind({ key: "w", says: "what would an apply do", run: open }, signal);
   for (let number = 0; number <= 9; number++) {
     const run = () => owned.choose(number - 1);
@@ -62,19 +71,15 @@ function sayingOf(number) {
   return number ? `fields of manager ${number}` : "fields of all managers";
 }
 
-/**
- * @param {Manager} manager
- */
-function worded(manager) {
-  const when = manager.time ? `, ${age(manager.time)} ago at ${clock(manager.time)}` : "";
-  return `${manager.name} (${manager.way}${when})`;
-}
-
 /** The object by owners. */
 class Owned {
   document = new Document("Fields by manager");
   legend = h("div", { class: "legend", role: "group", "aria-label": "Managers" });
   told = h("p", { class: "told faint", role: "status" }, "Arrow keys tell whose a line is.");
+  /** What of its past tells who changed what hands. */
+  lost = h("div");
+  /** @type {Change[]} */
+  #changes = [];
   /** @type {Manager[]} */
   #managers = [];
   #chosen = "";
@@ -103,6 +108,31 @@ class Owned {
     this.document.show(lines, (line) => this.#extra(line, notes.get(line)));
     this.#drawLegend(lines);
   }
+
+  /**
+   * Learn from the history which users are behind the managers, and who lost what to whom.
+   * @param {AbortSignal} signal
+   */
+  async remember(signal) {
+    const { kind, named, path } = this.subject;
+    // Another server of the API has no history; then managers are all that is known.
+    const past = await pastOf(path, {}, signal).catch(() => null);
+    if (!past) return;
+    this.#changes = past.items;
+    redraw(
+      this.lost,
+      past.items.filter((one) => one.lost),
+      (items) => takeovers(kind, named, items),
+    );
+    this.draw();
+  }
+
+  /** @param {Manager} manager */
+  #worded = (manager) => {
+    const user = userOf(this.#changes, manager);
+    const when = manager.time ? `, ${age(manager.time)} ago at ${clock(manager.time)}` : "";
+    return `${manager.name} (${manager.way}${user && ` by ${user}`}${when})`;
+  };
 
   /**
    * Keep to the fields of one manager, or of all.
@@ -149,7 +179,7 @@ class Owned {
       {
         class: "chip",
         "aria-pressed": String(manager.id === this.#chosen),
-        title: `${worded(manager)}: ${count} lines`,
+        title: `${this.#worded(manager)}: ${count} lines`,
         style: { "--a": String(this.#hues.get(manager.name)) },
         onclick: () => this.choose(index),
       },
@@ -195,7 +225,7 @@ class Owned {
     return {
       mark: marks.filter(Boolean).join(" "),
       style: owners.length ? { "--a": String(a), "--b": String(b) } : undefined,
-      hint: owners.map(worded).join("\n") || undefined,
+      hint: owners.map(this.#worded).join("\n") || undefined,
       note: conflict
         ? h("strong", { class: "bad" }, `conflict with ${conflict.with}: yours is ${conflict.mine}`)
         : note,
@@ -210,7 +240,7 @@ class Owned {
 
   /** @param {Line} line */
   #tell(line) {
-    const owners = this.#ownersOf(line.path).map(worded);
+    const owners = this.#ownersOf(line.path).map(this.#worded);
     const name = line.path.join(".");
     fill(this.told, h("code", {}, name), ": ", owners.join(" and ") || "nobody owns this");
   }

@@ -3,41 +3,43 @@
 import { fill, h } from "../../core/dom.js";
 import { own } from "../../core/own.js";
 import { groupOf, kindRoute, namespaceOf, objectRoute } from "../../core/paths.js";
+import { keyOf, stateOf as judged } from "../../core/states.js";
 import { Subject } from "../../core/subject.js";
 import { age } from "../../core/time.js";
 import { problem } from "../../parts/messages.js";
-import * as owners from "./owners.js";
-import * as past from "./past.js";
-import * as related from "./related.js";
-import * as summary from "./summary.js";
-import * as text from "./text.js";
+import { objectActions } from "../actions/offers.js";
 
 /** @import {Place} from "../../app.js" */
+/** @import {Kind} from "../../core/kinds.js" */
 /**
  * A side of an object. It shows itself in `place.host`, which is its own.
  * @typedef {{show: (place: Place, subject: Subject) => void | Promise<void>}} Side
  */
 
-/** @type {Record<string, {title: string, side: Side}>} */
+/** @type {Record<string, {title: string, load: () => Promise<Side>}>} */
 const SIDES = {
-  summary: { title: "Summary", side: summary },
-  yaml: { title: "YAML", side: text },
-  owners: { title: "Ownership", side: owners },
-  history: { title: "History", side: past },
-  related: { title: "Related", side: related },
+  summary: { title: "Summary", load: () => import("./summary.js") },
+  yaml: { title: "YAML", load: () => import("./text.js") },
+  owners: { title: "Ownership", load: () => import("./owners.js") },
+  history: { title: "History", load: () => import("./past.js") },
+  related: { title: "Related", load: () => import("./related.js") },
+  map: { title: "Map", load: () => import("./map.js") },
 };
 
 /** @param {Place} place */
 export async function show(place) {
   const [, group, plural, inside, name, chosen = "summary"] = place.route.parts;
-  const side = own(SIDES, chosen)?.side;
+  const loading = own(SIDES, chosen)?.load();
   const kind = name && (await place.catalogue.seek(groupOf(group), plural, place.signal));
-  if (!kind || !side) return fill(place.host, problem("there is no such object"));
+  if (!kind || !loading) return fill(place.host, problem("there is no such object"));
   const named = { namespace: namespaceOf(inside), name };
   place.title(`${kind.kind} ${name}`);
   const subject = new Subject(kind, named);
   const state = h("div", { class: "state" });
   const body = h("div", { class: "side" });
+  const actions = h("div");
+  const isForeign = place.catalogue.about.foreign;
+  const sides = Object.entries(SIDES).filter(([key]) => !isForeign || key !== "history");
   fill(
     place.host,
     h(
@@ -50,25 +52,51 @@ export async function show(place) {
     h(
       "nav",
       { class: "tabs", "aria-label": "Sides of the object" },
-      Object.entries(SIDES).map(([key, one]) =>
-        h(
-          "a",
-          { href: objectRoute(kind, named, key), "aria-current": key === chosen && "page" },
-          one.title,
+      sides
+        .filter(([key]) => key !== "map" || isMapped(kind))
+        .map(([key, one]) =>
+          h(
+            "a",
+            { href: objectRoute(kind, named, key), "aria-current": key === chosen && "page" },
+            one.title,
+          ),
         ),
-      ),
     ),
+    actions,
     body,
   );
-  const tell = () => fill(state, stateOf(subject));
+  const key = keyOf(place.catalogue, kind);
+  const tell = () => fill(state, word(key, subject), stateOf(subject));
   subject.addEventListener("changed", tell, { signal: place.signal });
   subject.addEventListener("waiting", tell, { signal: place.signal });
   // The past of what is gone can be looked at all the same.
   await subject.load(place.signal).catch((error) => {
     if (chosen !== "history") throw error;
   });
+  if (subject.object && chosen === "summary") fill(actions, objectActions(place, subject));
+  const side = await loading;
+  if (place.signal.aborted) return;
   await side.show({ ...place, host: body }, subject);
   if (subject.object) void subject.follow(place.signal);
+}
+
+/**
+ * Whether something is connected with objects of a kind as a map shows it.
+ * @param {Kind} kind
+ */
+function isMapped({ group, plural, namespaced }) {
+  return namespaced || (!group && ["namespaces", "persistentvolumes"].includes(plural));
+}
+
+/**
+ * How it is, so that it is seen first on every side.
+ * @param {string} key
+ * @param {Subject} subject
+ */
+function word(key, { object, isGone }) {
+  if (!object || isGone || object.metadata.deletionTimestamp) return null;
+  const { word: shown, tone } = judged(key, object);
+  return shown && h("span", { class: `badge ${tone}` }, shown);
 }
 
 /** @param {Subject} subject */

@@ -88,7 +88,9 @@ class PastView {
   #take(changes) {
     this.#changes = changes;
     refill(this.list, changes.map((one) => this.#version(one)).reverse());
-    this.timeline.set(changes.map((one) => ({ revision: revisionOf(one), says: inShort(one) })));
+    this.timeline.set(
+      changes.map((one) => ({ revision: revisionOf(one), says: inShort(one), time: one.time })),
+    );
   }
 
   /** @param {Change} change */

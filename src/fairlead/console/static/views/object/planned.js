@@ -3,15 +3,17 @@
 import { h } from "../../core/dom.js";
 import { showDifference } from "../../parts/difference.js";
 
+/** @import {Children} from "../../core/dom.js" */
 /** @import {Path} from "../../core/yaml_lines.js" */
 /** @import {Conflict, Plan} from "./planning.js" */
 
 /**
  * @param {Plan} plan
- * @param {HTMLElement} button that does it
+ * @param {Children} doing the button that does it, and what goes with it
  * @param {(path: Path) => void} goTo a field of the object
+ * @param {string} [what] tells it from other plans on the page
  */
-export function showPlan(plan, button, goTo) {
+export function showPlan(plan, doing, goTo, what = "") {
   const count = plan.conflicts.length;
   return h(
     "div",
@@ -21,9 +23,9 @@ export function showPlan(plan, button, goTo) {
       "div",
       { class: "bar" },
       h("h2", {}, count ? "If you take these fields over" : "No conflicts. This would change"),
-      button,
+      doing,
     ),
-    showDifference(plan.before, plan.after, "What would change"),
+    showDifference(plan.before, plan.after, `What would change${what}`),
     plan.removed.length > 0 && [
       h("h3", {}, "Removed, as nobody says them any more"),
       h(

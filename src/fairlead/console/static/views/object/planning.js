@@ -45,7 +45,10 @@ export function apply({ path, text, manager, signal }, query) {
  * @returns {Promise<Plan>}
  */
 export async function planOf(wish) {
-  const live = await getJson(wish.path, { signal: wish.signal });
+  const live = await getJson(wish.path, { signal: wish.signal }).catch((error) => {
+    if (error instanceof ApiError && error.code === 404) return null;
+    throw error;
+  });
   /** @type {ApiError | null} */
   let refusal = null;
   let outcome;
@@ -55,6 +58,12 @@ export async function planOf(wish) {
     if (!(error instanceof ApiError) || error.code !== 409 || !error.causes.length) throw error;
     refusal = error;
     outcome = await apply(wish, { dryRun: "All", force: true });
+  }
+  if (!live) {
+    // These are others each time.
+    const { uid, creationTimestamp, managedFields, ...metadata } = outcome.metadata;
+    const after = yamlLines(masked({ ...outcome, metadata })).map((line) => line.text);
+    return { conflicts: [], handovers: [], removed: [], before: [], after };
   }
   return {
     conflicts: refusal ? conflictsOf(refusal, live, outcome) : [],

@@ -1,20 +1,25 @@
-/** What there is to know about an object at a glance. */
+/** What there is to know about an object at a glance: why it is not well, what its kind has of its
+ * own, and what all kinds have. */
 
 import { isAborted, reasonOf } from "../../core/api.js";
 import { fill, h } from "../../core/dom.js";
 import { list } from "../../core/listing.js";
+import { Near } from "../../core/near.js";
 import { collectionPath } from "../../core/paths.js";
+import { deletionReasons } from "../../core/reasons.js";
+import { Rights } from "../../core/rights.js";
 import { conditionsOf, keyOf, stateOf } from "../../core/states.js";
 import { problem } from "../../parts/messages.js";
 import { eventRow, newestFirst, rows } from "../../parts/rows.js";
 import { keepAges, redraw } from "../../parts/steady.js";
 import { timeline } from "../../parts/conditions.js";
-import { containerTable } from "./containers.js";
-import { confirmDeletion } from "./deletion.js";
+import { reasonList } from "../summary/parts.js";
+import { summaryOf } from "../summary/table.js";
 import { factList } from "./facts.js";
 
 /** @import {Place} from "../../app.js" */
 /** @import {Subject} from "../../core/subject.js" */
+/** @import {At, Section, Summary} from "../summary/parts.js" */
 
 const PERIOD = 5_000; // milliseconds between two looks at events
 const MAX_EVENTS = 500;
@@ -23,66 +28,118 @@ const MAX_EVENTS = 500;
  * @param {Place} place
  * @param {Subject} subject
  */
-export function show(place, subject) {
+export async function show(place, subject) {
   const { host, catalogue, signal } = place;
+  fill(host, h("p", { class: "faint", role: "status" }, "Looking at what belongs to it."));
   const key = keyOf(catalogue, subject.kind);
-  const [facts, conditions, containers, events] = Array.from({ length: 4 }, () => h("div"));
-  /** @type {Map<string, HTMLElement>} */
-  const logs = new Map();
-  const deleting = h(
-    "button",
-    { onclick: () => confirmDeletion(subject, signal) },
-    `Delete this ${subject.kind.kind}…`,
-  );
-  const cards = {
-    conditions: card("Conditions", conditions),
-    containers: card("Containers", containers),
-    events: card("Events", events),
+  const [summary, rights] = await Promise.all([
+    summaryOf(key),
+    Rights.load(catalogue, subject.named.namespace ?? "", signal),
+  ]);
+  if (signal.aborted) return;
+  const near = new Near(catalogue, subject.named.namespace ?? "", rights, signal);
+  const at = { place, subject, key, near };
+  const cards = [...sectionsOf(at, summary), ...common(at)].map((section) => new Card(section));
+  const events = new Card({ title: "Events", look: () => null, draw: () => null });
+  fill(host, h("div", { class: "summary" }, ...[...cards, events].map((one) => one.element)));
+  let isDrawing = false;
+  const soon = () => {
+    if (isDrawing) return;
+    isDrawing = true;
+    requestAnimationFrame(() => {
+      isDrawing = false;
+      if (!signal.aborted) for (const card of cards) card.draw();
+    });
   };
-  fill(
-    host,
-    card("Facts", facts),
-    cards.conditions,
-    cards.containers,
-    cards.events,
-    subject.kind.verbs.includes("delete") && h("p", {}, deleting),
-  );
-
-  const draw = () => {
-    const { object } = subject;
-    const { managedFields: _, resourceVersion: __, ...metadata } = object.metadata;
-    const state = stateOf(key, object);
-    redraw(facts, { metadata, state }, () => factList(catalogue, object.metadata, state));
-    const found = conditionsOf(object);
-    cards.conditions.hidden = !found.length;
-    redraw(conditions, found, () => timeline(found, object.metadata.creationTimestamp));
-    cards.containers.hidden = key !== "pods.";
-    if (key === "pods.")
-      redraw(containers, { spec: object.spec, status: object.status }, () =>
-        containerTable(subject, logs, signal),
-      );
-    deleting.disabled = subject.isGone;
-  };
-  subject.addEventListener("changed", draw, { signal });
+  subject.addEventListener("changed", soon, { signal });
+  near.addEventListener("changed", soon, { signal });
   keepAges(host, signal);
-  draw();
+  for (const card of cards) card.draw();
   void followEvents(place, subject, events);
 }
 
 /**
- * @param {string} title
- * @param {HTMLElement} body
+ * @param {At} at
+ * @param {Summary} summary
+ * @returns {Section[]}
  */
-function card(title, body) {
-  return h("section", { class: "card", "aria-label": title }, h("h2", {}, title), body);
+function sectionsOf(at, summary) {
+  return [
+    {
+      title: "Why it is not well",
+      look: () => {
+        const found = [...deletionReasons(at.subject.object), ...(summary.reasons?.(at) ?? [])];
+        return found.length ? found : null;
+      },
+      draw: (reasons) => reasonList(at, reasons),
+    },
+    ...summary.sections(at),
+    {
+      title: "Not looked at",
+      look: () => (at.near.notes.length ? at.near.notes : null),
+      draw: (notes) =>
+        notes.map((/** @type {string} */ one) => h("p", { class: "faint wrap" }, one)),
+    },
+  ];
+}
+
+/**
+ * What all kinds have.
+ * @param {At} at
+ * @returns {Section[]}
+ */
+function common({ subject, key, place }) {
+  return [
+    {
+      title: "Facts",
+      look: () => {
+        const { object } = subject;
+        const { managedFields: _, resourceVersion: __, ...metadata } = object.metadata;
+        return { metadata, state: stateOf(key, object) };
+      },
+      draw: ({ metadata, state }) => factList(place.catalogue, metadata, state),
+    },
+    {
+      title: "Conditions",
+      look: () => {
+        const found = conditionsOf(subject.object);
+        return found.length ? found : null;
+      },
+      draw: (found) => timeline(found, subject.object.metadata.creationTimestamp),
+    },
+  ];
+}
+
+/** A section on the page, which is there when it has something to show. */
+class Card {
+  body = h("div");
+
+  /** @param {Section} section */
+  constructor(section) {
+    this.section = section;
+    const { title } = section;
+    const name = title.toLowerCase().replaceAll(" ", "-");
+    this.element = h(
+      "section",
+      { class: `card card-${name}`, "aria-label": title },
+      h("h2", {}, title),
+      this.body,
+    );
+  }
+
+  draw() {
+    const shown = this.section.look();
+    this.element.hidden = shown === null;
+    if (shown !== null) redraw(this.body, shown, this.section.draw);
+  }
 }
 
 /**
  * @param {Place} place
  * @param {Subject} subject
- * @param {HTMLElement} host
+ * @param {Card} card
  */
-async function followEvents({ catalogue, signal }, subject, host) {
+async function followEvents({ catalogue, signal }, subject, { body: host }) {
   const kind = catalogue.find("", "events");
   if (!kind) return;
   const { uid, namespace } = subject.object.metadata;

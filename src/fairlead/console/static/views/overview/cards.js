@@ -2,14 +2,14 @@
 
 import { fill, h } from "../../core/dom.js";
 import { actorOf } from "../../core/past.js";
-import { kindRoute, objectRoute } from "../../core/paths.js";
+import { kindRoute, whyRoute } from "../../core/paths.js";
 import { actor, badge } from "../../parts/change.js";
+import { objectLink } from "../../parts/links.js";
 import { eventRow, rows } from "../../parts/rows.js";
 import { ago, redraw } from "../../parts/steady.js";
 
 /** @import {Children} from "../../core/dom.js" */
 /** @import {Catalogue, Kind} from "../../core/kinds.js" */
-/** @import {Named} from "../../core/paths.js" */
 /** @import {Change} from "../../core/past.js" */
 /** @import {Finding} from "./survey.js" */
 
@@ -70,16 +70,6 @@ export function findingTable(findings) {
 }
 
 /**
- * @param {Kind} kind
- * @param {Named} named
- */
-function objectLink(kind, named) {
-  const inside = named.namespace ? `${named.namespace}/` : "";
-  const lead = h("small", { class: "faint" }, `${kind.kind} ${inside}`);
-  return h("a", { href: objectRoute(kind, named) }, lead, named.name);
-}
-
-/**
  * @param {Catalogue} catalogue
  * @param {any[]} events
  */
@@ -99,7 +89,15 @@ export function deniedTable(requests) {
     requests.map((one) => [
       h("span", { class: "warn" }, `! ${one.user}`),
       `${one.verb} ${deniedThing(one)}`,
-      [one.reason, one.count > 1 && ` (${one.count} times)`],
+      [
+        h(
+          "a",
+          { class: "inline", href: whyRoute(one), "aria-label": `Why not? ${one.user}` },
+          "Why not?",
+        ),
+        one.reason && ` ${one.reason}`,
+        one.count > 1 && ` (${one.count} times)`,
+      ],
       ago(one.time),
     ]),
   );
@@ -152,7 +150,13 @@ export function changeList(catalogue, changes) {
         badge(one),
         " ",
         kind ? objectLink(kind, one) : `${one.kind} ${one.name}`,
-        h("small", { class: "faint" }, "by ", actor(actorOf(one)), ", ", ago(one.time), " ago"),
+        h(
+          "small",
+          { class: "faint" },
+          "by ",
+          actor(actorOf(one)),
+          one.time && [", ", ago(one.time), " ago"],
+        ),
       );
     }),
   );

@@ -34,6 +34,7 @@ export class Notes extends EventTarget {
     this.namespace = namespace;
     this.events = catalogue.find("", "events");
     this.maySeeEvents = this.events && rights.mayList(this.events);
+    this.isForeign = catalogue.about.foreign;
     this.deniedQuery = rights.mayRead(DENIED) ? {} : { mine: true };
   }
 
@@ -74,6 +75,7 @@ export class Notes extends EventTarget {
 
   /** @param {AbortSignal} signal */
   async #denied(signal) {
+    if (this.isForeign) return;
     try {
       const found = await getJson(DENIED, { query: this.deniedQuery, signal });
       this.denied = found.items.slice(-SHOWN).reverse();
