@@ -31,8 +31,8 @@ ON_COMPILED := tests/test_compilation.py tests/codec/types tests/fields tests/co
 COVERAGE_FLOOR := 93
 
 .DEFAULT_GOAL := help
-.PHONY: help serve wheelhouse compile wheel release test test-all quick test-compiled coverage covered lint format console-tools console-check docs bench \
-	bench-table bench-quick bench-baseline parity crash chaos attack fuzz fuzz-wire
+.PHONY: help serve wheelhouse compile wheel release test test-all quick test-compiled coverage covered lint format console-tools console-check console-budgets docs bench \
+	bench-table bench-quick bench-baseline scale parity crash chaos attack fuzz fuzz-wire
 
 help: ## show this
 	@echo "make TARGET [ARGS='...'], where TARGET is one of"
@@ -154,6 +154,10 @@ console-check: console-tools ## check the style and the types of the console
 		echo "SKIPPED: there is no npm, so the console's types and style are not checked"; \
 	fi
 
+console-budgets: $(TESTING) ## measure the console in a browser: first useful paint, longest task under load
+	@$(COMPILE)
+	@$(BIN)/python tools/console_budgets.py $(ARGS)
+
 format: $(TESTING) ## bring the sources into shape
 	$(BIN)/ruff check --fix $(CHECKED)
 	$(BIN)/ruff format $(CHECKED)
@@ -176,6 +180,9 @@ bench-quick: $(TESTING) ## compare what a few requests cost with the baseline, a
 bench-baseline: $(TESTING) ## renew that baseline, where requests may cost more
 	@$(COMPILE)
 	$(BIN)/python -m bench.quick --renew
+
+scale: $(TESTING) $(COPIED) ## run 50,000 pods on 1,000 simulated nodes, about 6 minutes; more in ARGS
+	$(RUN_COPY) $(BIN)/python -m bench.scale $(ARGS)
 
 parity: $(TESTING) ## compare with the recorded answers of the reference, under 5 minutes a dialect
 	@$(COMPILE)

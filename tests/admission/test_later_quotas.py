@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.namespaces import Collection, Space
+from support.namespaces import Collection, Space, random_word
 from support.waiting import eventually
 
 Object = dict[str, Any]
@@ -46,6 +46,72 @@ def test_a_claim_of_all_devices_counts_as_many_as_a_claim_may_have(space_1_36: S
     every = {"deviceClassName": "gpu", "allocationMode": "All"}
     claims.create("all", spec=claim({"exactly": every}))
     assert quotas.read("q")["status"]["used"] == {DEVICES: "32"}
+
+
+class Gpus:
+    """A class of devices that stands for an extended resource, with a quota of both its names."""
+
+    def __init__(self, space: Space, count: str) -> None:
+        word = random_word()
+        self.resource = f"{word}.example.com/gpu"
+        self.implicit = f"deviceclass.resource.kubernetes.io/{word}"
+        self.names = [f"requests.{self.resource}", f"requests.{self.implicit}"]
+        self.request = {**gpus(2), "deviceClassName": word}
+        classes = space.everywhere("deviceclasses", "resource.k8s.io")
+        classes.create(word, spec={"extendedResourceName": self.resource})
+        space.ready_for_pods()
+        self.pods = space.collection("pods")
+        self.claims = space.collection("resourceclaims", "resource.k8s.io")
+        self._quotas = counted(space, hard=dict.fromkeys(self.names, count))
+
+    def used(self) -> list[str]:
+        used = self._quotas.read("q")["status"]["used"]
+        return [used[name] for name in self.names]
+
+    def recounted(self) -> list[str]:
+        """The usage after a change of the limits."""
+        hard = {"count/pods": "10", **self._quotas.read("q")["spec"]["hard"]}
+        self._quotas.patch("q", {"spec": {"hard": hard}})
+        eventually(
+            lambda: "count/pods" in self._quotas.read("q")["status"]["used"], "it is recounted"
+        )
+        return self.used()
+
+    def pod(self, name: str, resource: str) -> Object:
+        limits = {"limits": {resource: "2"}}
+        return self.pods.create(
+            name, spec={"containers": [{"name": "c", "image": "i", "resources": limits}]}
+        )
+
+
+def test_a_claim_on_devices_counts_for_their_extended_resource(space_1_36: Space) -> None:
+    devices = Gpus(space_1_36, "3")
+    devices.claims.create("own", spec=claim({"exactly": devices.request}))
+    assert devices.used() == ["2", "2"]
+    value = {"metadata": {"name": "more"}, "spec": claim({"exactly": devices.request})}
+    refused = devices.claims.client.post(devices.claims.path, value)
+    assert refused.status == 403
+    assert f"{devices.names[0]}=2" in refused.message
+    assert f"{devices.names[1]}=2" in refused.message
+    assert devices.recounted() == ["2", "2"]
+
+
+def test_devices_of_a_pod_are_counted_once(space_1_36: Space) -> None:
+    devices = Gpus(space_1_36, "10")
+    pod = devices.pod("p", devices.resource)
+    assert devices.used() == ["2", "0"]
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": pod["metadata"]["uid"]}
+    made = {
+        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+        "ownerReferences": [{**owner, "controller": True}],
+    }
+    devices.claims.create("made", spec=claim({"exactly": devices.request}), metadata=made)
+    assert devices.used() == ["2", "2"]
+    devices.claims.create("second", spec=claim({"exactly": devices.request}), metadata=made)
+    assert devices.used() == ["4", "4"]
+    devices.pod("q", devices.implicit)
+    assert devices.used() == ["4", "6"]
+    assert devices.recounted() == ["4", "6"]
 
 
 def test_a_quota_may_be_about_the_claims_of_a_volume_attributes_class(space_1_36: Space) -> None:

@@ -191,3 +191,19 @@ def test_a_group_that_is_gone_has_no_document(served: Served) -> None:
     served.resources.touch()
     assert served.get("/openapi/v3/apis/batch/v1").status == 404
     assert "apis/batch" not in served.get("/openapi/v3").json()["paths"]
+
+
+def test_a_document_whose_resources_change_while_it_is_built_is_not_kept(served: Served) -> None:
+    address = served.address("api/v1")
+
+    async def change_meanwhile() -> Reply:
+        asked = asyncio.create_task(ask(served.openapi, served.resources, address))
+        await asyncio.sleep(0)  # now it builds
+        assert not asked.done()
+        del served.resources.groups[""]["v1"].resources["pods"]
+        served.resources.touch()
+        return await asked
+
+    reply = asyncio.run(change_meanwhile())
+    assert (reply.status, reply.headers["cache-control"]) == (200, "no-cache, private")
+    assert "pods" not in str(served.get(served.address("api/v1")).json()["paths"].keys())

@@ -262,10 +262,10 @@ def test_a_bare_operator_asks_for_no_field(space: Space, selector: str) -> None:
     ("query", "expected"),
     [
         ({"fieldSelector": "metadata.name=etcd-0"}, ["etcd-0"]),
-        ({"fieldSelector": "metadata.name!=etcd-0"}, ["controller-manager"]),
+        ({"fieldSelector": "metadata.name!=etcd-0"}, ["scheduler", "controller-manager"]),
         ({"fieldSelector": "metadata.namespace=x"}, []),
         ({"labelSelector": "a"}, []),
-        ({"labelSelector": "!a"}, ["controller-manager", "etcd-0"]),
+        ({"labelSelector": "!a"}, ["scheduler", "controller-manager", "etcd-0"]),
     ],
 )
 def test_component_statuses_are_selected(
@@ -276,7 +276,8 @@ def test_component_statuses_are_selected(
 
 def test_a_scheduler_of_simulated_nodes_is_a_component(simulated: ServerProcess) -> None:
     listed = simulated.client().get("/api/v1/componentstatuses")
-    assert listed.names == ["controller-manager", "scheduler", "etcd-0"]
+    assert listed.names == ["scheduler", "controller-manager", "etcd-0"]
+    assert [each["conditions"][0]["message"] for each in listed.body["items"]] == ["ok"] * 3
 
 
 def test_component_statuses_know_no_other_field(space: Space) -> None:

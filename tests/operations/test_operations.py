@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from support.api import (
 from support.listening import next_events
 
 from fairlead.admission.plugin import Attributes, PluginBase
+from fairlead.base import clock
 from fairlead.base.errors import StatusError
+from fairlead.codec.types.times import parse_time
 from fairlead.operations.api import Api
 from fairlead.operations.apply import apply
 from fairlead.operations.client import Client
@@ -35,6 +38,8 @@ from fairlead.operations.watch import open_watch
 from fairlead.storage.backend import Outcome, Write
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.sqlite.log import EmbeddedLog
+
+_PODS = "core/v1/pods"
 
 
 def test_an_object_is_created_read_replaced_and_deleted_by_plain_calls(tmp_path: Path) -> None:
@@ -93,6 +98,27 @@ def test_a_dry_run_stores_nothing(tmp_path: Path) -> None:
         await delete(api, operation(api, "delete", "b"), held)
         result = await find(api, operation(api, "list"), ListOptions(), EVERYTHING)
         assert result.versions == [created]
+
+    on_api(tmp_path, work)
+
+
+def test_a_shorter_grace_period_counts_from_the_first_deletion(tmp_path: Path) -> None:
+    container = {"name": "c", "image": "i", "resources": {}}
+    spec = {"nodeName": "n", "containers": [container]}
+    pod = {"metadata": {"name": "a", "namespace": "work"}, "spec": spec, "status": {}}
+
+    async def work(api: Api) -> None:
+        await create(api, operation(api, "create", key=_PODS), pod, OPTIONS)
+        ends = []
+        try:
+            for grace in (100, 40):
+                wanted = operation(api, "delete", "a", key=_PODS)
+                gone = await delete(api, wanted, DeleteOptions(grace_period=grace))
+                ends.append(parse_time(gone.value["metadata"]["deletionTimestamp"]))
+                clock.advance(30)
+        finally:
+            clock.reset()
+        assert ends[0] - ends[1] == timedelta(seconds=60)
 
     on_api(tmp_path, work)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -10,10 +11,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 from support.client import Client
 from support.namespaces import Space
+from support.waiting import eventually
+from support.wire import Wire
 
 from fairlead.api.metrics import Metrics
 
 if TYPE_CHECKING:
+    from fairlead.api.request import Request
     from fairlead.storage.store import Store
 
 
@@ -102,6 +106,55 @@ def test_durations_are_a_histogram_that_adds_up(space: Space) -> None:
     )
 
 
+def test_dry_runs_are_counted_apart(space: Space) -> None:
+    def count(**labels: str) -> float:
+        wanted = {"verb": "POST", "resource": "podtemplates", "component": "apiserver", **labels}
+        return value(space.client, "apiserver_request_total", **wanted)
+
+    before = count(dry_run="All"), count(dry_run="")
+    path = space.collection("podtemplates").path
+    template = {"metadata": {"name": "a"}, "template": {"spec": {"containers": [CONTAINER]}}}
+    assert space.client.post(f"{path}?dryRun=All", template).status == 201
+    assert (count(dry_run="All"), count(dry_run="")) == (before[0] + 1, before[1])
+
+
+def test_sizes_of_bodies_are_counted(space: Space) -> None:
+    def sizes(name: str, **labels: str) -> list[float]:
+        return [
+            value(space.client, f"{name}_{part}", group="", resource="secrets", **labels)
+            for part in ("sum", "count")
+        ]
+
+    received, sent = "apiserver_request_body_size_bytes", "apiserver_response_sizes"
+    before = sizes(received, verb="create"), sizes(sent, verb="GET")
+    created = {"metadata": {"name": "a"}, "stringData": {"a": "x" * 1000}}
+    space.client.post(space.secrets.path, created)
+    length = len(space.secrets.get("a").text.encode())
+    after = sizes(received, verb="create"), sizes(sent, verb="GET")
+    assert after[0][0] >= before[0][0] + 1000
+    assert after[0][1] == before[0][1] + 1
+    assert after[1] == [before[1][0] + length, before[1][1] + 1]
+
+
+def test_sizes_of_long_lists_are_counted(space: Space) -> None:
+    def sent() -> float:
+        labels = {"verb": "LIST", "resource": "secrets", "scope": "namespace"}
+        return value(space.client, "apiserver_response_sizes_sum", **labels)
+
+    for name in ("a", "b"):
+        space.secrets.create(name, stringData={"a": "x" * 200_000})
+    before = sent()
+    length = len(space.secrets.list().text.encode())
+    assert sent() == before + length
+
+
+def test_connections_without_a_handshake_are_counted(space: Space) -> None:
+    name = "apiserver_tls_handshake_errors_total"
+    before = value(space.client, name)
+    Wire(space.server, tls=False).sock.close()
+    eventually(lambda: value(space.client, name) > before, "it is counted")
+
+
 def test_stored_objects_are_counted(space: Space) -> None:
     before = value(space.client, "apiserver_storage_objects", resource="secrets")
     space.secrets.create_all("a", "b")
@@ -179,14 +232,22 @@ def test_release_1_36_has_later_names(space_1_36: Space) -> None:
     assert 0 < total <= served
     assert value(client, "apiserver_resource_objects", group="", resource="namespaces") > 0
     assert value(client, "apiserver_storage_size_bytes") > 0
+    events = value(client, "apiserver_storage_events_received_total", resource="secrets")
+    space_1_36.secrets.create("a")
+    assert value(client, "apiserver_storage_events_received_total", resource="secrets") > events
+    assert value(client, "kubernetes_build_info", major="1", minor="36") == 1
+    features = samples(client, "kubernetes_feature_enabled")
+    assert {"name": "WatchList", "stage": "BETA"} in [each.labels for each in features]
+    assert value(client, "workqueue_queue_duration_seconds_count") > 0
     assert value(client, "apiserver_requested_deprecated_apis", resource="endpoints") == 1
     assert 0 < value(client, "process_open_fds") < value(client, "process_max_fds")
 
 
 def test_waiting_is_no_part_of_the_service_level() -> None:
     metrics = Metrics(cast("Store", Empty()), has_later_names=True)
-    metrics.answered(None, "GET", 200, 3.0, 2.98)
-    metrics.answered(None, "GET", 200, 3.0)
+    for waited in (2.98, 0.0):
+        request = cast("Request", SimpleNamespace(**_REQUEST, waited=waited))
+        metrics.answered(request, 200, 3.0)
     rows = {family.name: family.rows for family in metrics.families()}
     [row] = rows["apiserver_request_sli_duration_seconds"].values()
     assert isinstance(row, tuple)
@@ -194,6 +255,10 @@ def test_waiting_is_no_part_of_the_service_level() -> None:
     [row] = rows["apiserver_request_duration_seconds"].values()
     assert isinstance(row, tuple)
     assert row[-1] == 6.0
+
+
+CONTAINER = {"name": "c", "image": "i"}
+_REQUEST = {"target": None, "method": "GET", "exchange": SimpleNamespace(sent_bytes=0)}
 
 
 class Empty:

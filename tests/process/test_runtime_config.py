@@ -190,6 +190,12 @@ def test_keys_are_in_the_words_of_the_dialect(fresh_server: FreshServer) -> None
     ]
 
 
+def test_simulated_metrics_can_be_switched_off(fresh_server: FreshServer) -> None:
+    flags = ("--simulate-nodes", "1", "--runtime-config", "metrics.k8s.io/v1beta1=false")
+    client = fresh_server(*flags).client()
+    assert served(client, "/apis/metrics.k8s.io/v1beta1") == [False]
+
+
 def test_objects_of_a_version_that_was_switched_off_are_kept(fresh_server: FreshServer) -> None:
     server = fresh_server()
     space = Space(server, server.client())

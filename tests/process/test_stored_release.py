@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -118,6 +119,20 @@ def test_objects_in_etcd_are_served_as_the_later_release(tmp_path: Path) -> None
     server.stop()
     done = failed_start(tmp_path, *flags)
     assert "was served as release 1.36" in done.stderr
+    etcd.close()
+
+
+@needs_etcd
+def test_server_of_the_earlier_release_stops_when_another_serves_the_later(tmp_path: Path) -> None:
+    etcd = Etcd(tmp_path / "etcd").start()
+    flags = ("--storage", "etcd", "--etcd-servers", etcd.url)
+    (tmp_path / "a").mkdir()
+    earlier = ServerProcess(tmp_path / "a", flags=flags).start()
+    copytree(earlier.data / "pki", tmp_path / "b" / earlier.data.name / "pki")
+    later = ServerProcess(tmp_path / "b", flags=(*flags, *NEWER)).start()
+    assert earlier.wait() != 0
+    assert "another server serves the store as release 1.36" in earlier.log.read_text()
+    later.stop()
     etcd.close()
 
 

@@ -84,6 +84,26 @@ def test_claims_that_are_refused(value: Object, causes: Found) -> None:
     assert CLAIM.wrong(value) == causes
 
 
+def test_a_changed_template_is_checked_and_refused() -> None:
+    template = Kind("resource/v1/resourceclaimtemplates", KUBERNETES, V1_36)
+    request = {"name": "r", "exactly": EXACTLY}
+    old = template.existing({"spec": {"spec": claim(request)["spec"]}})
+    _, causes = template.update(old, {"spec": {"spec": claim({"name": "r"})["spec"]}})
+    path = "spec.spec.devices.requests[0]"
+    detail = "exactly one of `exactly` or `firstAvailable` is required"
+    assert causes[0] == required(path, detail)
+    assert [field for field, *_ in causes] == [path, "spec"]
+
+
+def test_a_refused_change_shows_empty_lists() -> None:
+    request = {"name": "r", "exactly": EXACTLY}
+    _, causes = CLAIM.update(CLAIM.existing(claim(request)), claim(request, constraints=[]))
+    assert causes == []  # the same as without
+    _, causes = CLAIM.update(CLAIM.existing(claim(request)), claim(constraints=[]))
+    shown = '{"Devices":{"Requests":[],"Constraints":[],"Config":null}}'
+    assert causes == [invalid("spec", shown, "field is immutable")]
+
+
 def test_the_spec_of_a_claim_is_immutable() -> None:
     old = CLAIM.existing(claim({"name": "r", "exactly": EXACTLY}))
     _, causes = CLAIM.update(old, claim({"name": "q", "exactly": EXACTLY}))

@@ -9,7 +9,7 @@ from typing import Any
 
 from fairlead.api.openapi import OpenApi
 from fairlead.api.openapi.answers import Page
-from fairlead.api.openapi.documents import Builder
+from fairlead.api.openapi.documents import Builder, Steps
 from fairlead.api.request import Request
 from fairlead.api.routing import route
 from fairlead.base.dialect import DIALECTS
@@ -33,18 +33,23 @@ def builder(served: Resources) -> Builder:
 @cache
 def swagger(dialect: str = "kubernetes", release: Release = V1_25) -> Value:
     """The whole document of version 2."""
-    served = resources(dialect, release)
-    item = builder(served).swagger()
-    for result in served.group_versions():
-        item.add(result)
-    return item.value()
+    return _built(builder(resources(dialect, release)).swagger())
 
 
 @cache
 def version(group: str, name: str, dialect: str = "kubernetes") -> Value:
     """The document of version 3 of a group-version."""
     served = resources(dialect)
-    return builder(served).version(served.groups[group][name])
+    return _built(builder(served).version(served.groups[group][name]))
+
+
+def _built(steps: Steps) -> Value:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            value: Value = stop.value
+            return value
 
 
 def references(value: Any) -> set[str]:

@@ -144,7 +144,9 @@ class ServerProcess:
 
     def advance(self, seconds: float) -> None:
         """Move the server's clock, asynchronously; needs the prelude MOVABLE_CLOCK."""
-        (self.directory / "clock-step").write_text(str(seconds))
+        written = self.directory / "clock-step.new"
+        written.write_text(str(seconds))
+        written.replace(self.directory / "clock-step")  # an earlier move may be reading it
         self.signal(signal.SIGUSR1)
 
     def wait(self, timeout: float = 30.0) -> int:

@@ -7,8 +7,10 @@ import resource as rusage
 import time
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 
+from fairlead.api.request import Request
 from fairlead.api.routing import Target
 from fairlead.base.caches import cache_sizes
 from fairlead.base.metrics import (
@@ -26,13 +28,20 @@ BUCKETS = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,
     45, 60,
 )  # fmt: skip
+# Seconds of answers as the console shows them: each bound is half as much again as the one before.
+PACE_BOUNDS = tuple(0.0001 * 1.5**step for step in range(34))
 _FIRST_SLI = 3  # buckets of all durations that are one in those without waiting
 _LABELS = ("verb", "group", "version", "resource", "subresource", "scope")
+_OF_ANSWERS = ("verb", "dry_run", *_LABELS[1:])
+_SENT_BYTES = tuple(10.0**power for power in range(3, 10))
+_RECEIVED_BYTES = tuple(50_000.0 + 100_000 * step for step in range(31))
 
 _VERBS = {"create": "POST", "update": "PUT", "": "other"}
 _SHOWN_USERS = frozenset(
     {"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"}
 )
+_WRITES = ("create", "update", "patch", "delete", "deletecollection")
+_READING = ("GET", "HEAD")
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 Series = tuple[str, str, str, str, str, str]
@@ -117,15 +126,25 @@ class Metrics:
         self._has_later_names = has_later_names
         self._waits: dict[Labels, list[float]] = {}  # what waiting adds to rows of `_durations`
         self.gather = gather
+        self.unchanging: list[Family] = []  # added to every snapshot
         self._started = started or time.time()
         self._requests = Counter(
-            "apiserver_request", "Requests answered, by verb and code.", (*_LABELS, "code")
+            "apiserver_request", "Requests answered, by verb and code.", (*_OF_ANSWERS, "code")
         )
         self._durations = Histogram(
             "apiserver_request_duration_seconds",
             "Time from a request to its answer, without watches.",
             BUCKETS,
-            _LABELS,
+            _OF_ANSWERS,
+        )
+        self._sent = Histogram(
+            "apiserver_response_sizes", "Bytes of answers to reads.", _SENT_BYTES, _LABELS
+        )
+        self._received = Histogram(
+            "apiserver_request_body_size_bytes",
+            "Bytes of the bodies of writes.",
+            _RECEIVED_BYTES,
+            ("group", "resource", "verb"),
         )
         self._terminations = Counter(
             "apiserver_request_terminations",
@@ -139,16 +158,24 @@ class Metrics:
             ("request_kind",),
         )
         self.under_way = [0, 0]
+        self.paces = [[0.0] * (len(PACE_BOUNDS) + 1) for _ in range(2)]  # of reads, of writes
 
-    def answered(
-        self, target: Target | None, method: str, code: int, seconds: float, waited: float = 0.0
-    ) -> None:
-        """Count an answer. The request `waited` so long for webhooks and in a queue."""
-        key = _key(target, method)
+    def answered(self, request: Request, code: int, seconds: float) -> None:
+        """Count an answer."""
+        target, waited = request.target, request.waited
+        series = _key(target, request.method)
+        is_dry = target is not None and target.verb in _WRITES and "dryRun" in request.query
+        key = (series[0], "All" if is_dry else "", *series[1:])
         self._requests.add(1, (*key, str(code)))
         self._durations.observe(seconds, key)
-        if waited:
-            row = self._waits.setdefault(key, [0.0] * (len(BUCKETS) + 2))
+        if key[0] != "CONNECT":
+            self.paces[request.method not in _READING][bisect_left(PACE_BOUNDS, seconds)] += 1
+        if request.method == "GET":
+            self._sent.observe(request.exchange.sent_bytes, series)
+        elif request.is_body_read and series[3]:
+            self._received.observe(request.read_bytes, (series[1], series[3], target.verb))
+        if waited and not is_dry:
+            row = self._waits.setdefault(series, [0.0] * (len(BUCKETS) + 2))
             row[bisect_left(BUCKETS, seconds)] += 1
             row[bisect_left(BUCKETS, max(seconds - waited, 0.0))] -= 1
             row[-1] += waited
@@ -165,23 +192,37 @@ class Metrics:
 
     def watch_ends(self, key: Series) -> None:
         self._watches.add(-1, key)
-        self._requests.add(1, (*key, "200"))
+        self._requests.add(1, (key[0], "", *key[1:], "200"))
+
+    def requests_by_verb(self) -> dict[str, float]:
+        """Requests answered so far, by verb and code: `GET 200`."""
+        counts: dict[Labels, float] = {}
+        for key, count in self._requests.values.items():
+            pair = key[0], key[-1]
+            counts[pair] = counts.get(pair, 0) + count
+        return {" ".join(pair): count for pair, count in counts.items()}
+
+    @property
+    def open_watches(self) -> float:
+        return sum(self._watches.values.values())
 
     def families(self) -> list[Family]:
         """A snapshot of all metrics of this process."""
         self._in_flight.set(self.under_way[0], ("readOnly",))
         self._in_flight.set(self.under_way[1], ("mutating",))
         own = (
-            self._requests.snapshot(),
-            self._durations.snapshot(),
+            _of_component(self._requests),
+            _of_component(self._durations),
+            _of_component(self._sent),
+            _of_component(self._watches),
+            self._received.snapshot(),
             self._terminations.snapshot(),
-            self._watches.snapshot(),
             self._in_flight.snapshot(),
         )
         parts = [self._of_storage(), self._of_process(), _of_caches()]
         if self._has_later_names:
             parts.append(self._later_names())
-        return [*own, *chain.from_iterable(parts), *REGISTRY.snapshot()]
+        return [*self.unchanging, *own, *chain.from_iterable(parts), *REGISTRY.snapshot()]
 
     def _of_storage(self) -> Iterator[Family]:
         objects: Rows = {}
@@ -211,26 +252,34 @@ class Metrics:
     def _later_names(self) -> Iterator[Family]:
         """What release 1.36 has beside the others, or under another name."""
         served: Rows = {}
-        for key, row in self._durations.rows.items():
-            if key[0] != "CONNECT":
-                waits = self._waits.get(key) or [0.0] * len(row)
+        for (verb, dry_run, *rest), row in self._durations.rows.items():
+            if verb != "CONNECT" and not dry_run:
+                waits = self._waits.get((verb, *rest)) or [0.0] * len(row)
                 own = [total - waited for total, waited in zip(row, waits, strict=True)]
-                served[key] = (sum(own[:_FIRST_SLI]), *own[_FIRST_SLI:])
+                first = sum(own[:_FIRST_SLI])
+                served[verb, *rest, "apiserver"] = (first, *own[_FIRST_SLI:])
         yield Family(
             "apiserver_request_sli_duration_seconds",
             "histogram",
             "Time from a request to its answer, without queues, webhooks and watches.",
-            _LABELS,
+            (*_LABELS, "component"),
             tuple(map(float, BUCKETS[_FIRST_SLI - 1 :])),
             served,
         )
         objects: Rows = {}
+        received: Rows = {}
         for collection in self._store.collections():
             group, _, name = collection.resource.partition("/")
-            objects["" if group == "core" else group, name] = len(collection)
+            key = ("" if group == "core" else group, name)
+            objects[key] = len(collection)
+            if collection.received:
+                received[key] = collection.received
         labels = ("group", "resource")
         text = "Stored objects by resource."
         yield _gauge("apiserver_resource_objects", text, objects, labels, common=True)
+        text = "Changes of objects that this server has followed since its start."
+        name = "apiserver_storage_events_received_total"
+        yield Family(name, "counter", text, labels, (), received)
         size: Rows = {("etcd-0",): self._store.size()}
         text = "Bytes of the store on disk."
         yield _gauge(
@@ -241,7 +290,7 @@ class Metrics:
         used = rusage.getrusage(rusage.RUSAGE_SELF)
         seconds: Rows = {(): used.ru_utime + used.ru_stime}
         yield Family("process_cpu_seconds_total", "counter", "CPU time used.", (), (), seconds)
-        yield _gauge("process_resident_memory_bytes", "Resident memory.", {(): _resident_bytes()})
+        yield _gauge("process_resident_memory_bytes", "Resident memory.", {(): resident_bytes()})
         yield _gauge("process_open_fds", "Open file descriptors.", {(): _open_files()})
         most = rusage.getrlimit(rusage.RLIMIT_NOFILE)[0]
         yield _gauge("process_max_fds", "Most file descriptors.", {(): most})
@@ -251,6 +300,13 @@ class Metrics:
             {(): self._started},
             common=True,
         )
+
+
+def _of_component(metric: Counter | Histogram) -> Family:
+    """A snapshot with the label `component`, which is the same for all requests."""
+    family = metric.snapshot()
+    rows = {(*key, "apiserver"): row for key, row in family.rows.items()}
+    return replace(family, labels=(*family.labels, "component"), rows=rows)
 
 
 def _of_caches() -> Iterator[Family]:
@@ -309,7 +365,7 @@ def _open_files() -> int:
         return 0
 
 
-def _resident_bytes() -> int:
+def resident_bytes() -> int:
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * rusage.getpagesize()

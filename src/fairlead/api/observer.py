@@ -78,7 +78,7 @@ class Observer:
         seconds = perf_counter() - started
         if request.exchange.timed_out:
             self._metrics.terminated(request.target, request.method)
-        self._metrics.answered(request.target, request.method, code, seconds, request.waited)
+        self._metrics.answered(request, code, seconds)
         for hook in self._hooks:
             hook(request, code, seconds)
 

@@ -52,6 +52,7 @@ class Request:
         "peer",
         "query",
         "raw_headers",
+        "read_bytes",
         "representation",
         "seat",
         "target",
@@ -91,6 +92,7 @@ class Request:
         self._headers: dict[bytes, bytes] | None = None
         self._body: bytes | None = b""
         self.is_body_read = False
+        self.read_bytes = 0  # of the body
         self.waited = 0.0  # seconds that it waited in a queue and for webhooks
 
     @classmethod
@@ -155,6 +157,7 @@ class Request:
     def take_body(self, body: bytes | None) -> None:
         """Set the body that was read; None for one over the limit, which was dropped."""
         self._body = body
+        self.read_bytes = 0 if body is None else len(body)
         self.is_body_read = True
 
     def take_arrived_body(self) -> bool:

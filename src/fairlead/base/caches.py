@@ -3,9 +3,9 @@ keys are not kept."""
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from hashlib import blake2b
 from os import urandom
 from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -190,4 +190,5 @@ _secret = urandom(32)
 def hashed(text: str) -> bytes:
     """Return the key under which to cache a secret: short, and useless to a reader of this
     process's memory dump."""
-    return blake2b(_secret + text.encode("utf-8", "surrogatepass"), digest_size=24).digest()
+    content = _secret + text.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(content, digest_size=24).digest()

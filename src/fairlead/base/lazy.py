@@ -26,35 +26,43 @@ _TABLE = """
 admission/plugins: image_policy
 admission/plugins/pod_security: existing_pods pods standards
 admission/plugins/pod_security_policy: plugin
-admission/policies: compilation dispatch evaluation inputs mutating param_access validating
-api: aggregated_discovery component_pages discovery long_lists
+admission/policies: compilation dispatch evaluation inputs matching mutating param_access
+admission/policies: parameters validating
+api: aggregated_discovery build_metrics component_pages discovery long_lists
 api/audit: auditor own_operations setup
 api/history: page
 api/openapi: documents overview tables
-api/relay: answers forward
+api/relay: answers forward links
 api/testing: setup
 auth: configuration
 auth/authentication: bootstrap_tokens configuration front_proxy jws jwt_issuers oidc oidc_provider
 auth/authentication: token_file webhook
 auth/authorization: abac configuration constrained_impersonation coverage webhook
-cli: connection_flags downloads parser runner
+cli: connection_flags downloads parser plugins runner suggestions
 cli/apply: client_side
 cli/commands: completion raw
 cli/completion: candidates
 cli/get: follow
-cli/output: custom_columns jsonpath live sort
-client: conditions watch
+cli/kustomize: build
+cli/local_console: contexts server
+cli/output: custom_columns go_templates jsonpath live sort
+cli/proxy: relay
+client: conditions port_forwarding processes watch
 client/access: exec_config exec_plugin oidc
 codec: gnostic gnostic_v3 json_syntax strict_decoding yaml_reader yaml_writer
+console: about files samples sign_in
 controllers: bootstrap_signer legacy_tokens policy_status resource_quotas service_ranges
 controllers/aggregation/openapi: conversion document merge
+controllers/certificates: approval cleaner signer
 controllers/devices: claims taint_eviction
 controllers/disruption: controller
 controllers/nodes: pod_collection taint_eviction ttl
 controllers/nodes/lifecycle: controller zones
 controllers/servers: identity
 controllers/simulation: setup
+controllers/simulation/cloud: ingresses provisioner
 controllers/simulation/scheduler: devices
+controllers/simulation/stages: actions definitions delays expressions selection
 controllers/volumes: binder ephemeral expander protection
 controllers/workloads: batches finished_jobs index pods replicas
 controllers/workloads/autoscalers: controller
@@ -91,6 +99,21 @@ MODULES = frozenset(
     f"fairlead.{package.replace('/', '.')}.{name}"
     for package, names in (line.split(":") for line in _TABLE.split("\n") if line)
     for name in names.split()
+)
+
+
+# Modules of the standard library, in Python, that others import for cases that a short command
+# rarely meets.
+STANDARD = frozenset(
+    [
+        "asyncio.staggered",
+        "hashlib",
+        "inspect",
+        "ipaddress",
+        "linecache",
+        "random",
+        "textwrap",
+    ]
 )
 
 
@@ -144,12 +167,12 @@ class LazyFinder:
     """Finds the modules with the given names and leaves all others to the next finders."""
 
     def __init__(self, names: Collection[str]) -> None:
-        self._names = names
+        self.names = names
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name not in self._names:
+        if name not in self.names:
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None:
@@ -158,6 +181,9 @@ class LazyFinder:
         return spec
 
 
-def install() -> None:
-    """Make the modules of the table lazy for this process."""
-    sys.meta_path.insert(0, LazyFinder(MODULES))
+def install(names: Collection[str] = MODULES) -> None:
+    """Make modules lazy for this process, by default those of the table. Does it once."""
+    if not any(
+        isinstance(finder, LazyFinder) and finder.names == names for finder in sys.meta_path
+    ):
+        sys.meta_path.insert(0, LazyFinder(names))

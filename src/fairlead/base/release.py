@@ -45,15 +45,21 @@ class Release:
             if line[:1] != " ":
                 has_section = has_line
             if has_section and has_line:
-                lines.append(self._without_marks(line) if "1." in line else line)
+                lines.append(self._without_marks(line) if " 1." in line or "=1." in line else line)
         return "\n".join(lines)
 
     def _has(self, line: str) -> bool:
-        bounds = _BOUND.findall(line)
-        return all((self.minor >= int(minor)) is (bound == "since") for bound, minor in bounds)
+        for bound, minor in _BOUND.findall(line):
+            if (self.minor >= int(minor)) is (bound == "until"):
+                return False
+        return True
 
     def _without_marks(self, line: str) -> str:
-        return _INNER.sub(self._inner_mark, _BOUND.sub("", line)).rstrip()
+        if "=1." in line:
+            line = _BOUND.sub("", line)
+        if " 1." in line:
+            line = _INNER.sub(self._inner_mark, line)
+        return line.rstrip()
 
     def _inner_mark(self, match: re.Match[str]) -> str:
         minor, sign, mark = match.groups()

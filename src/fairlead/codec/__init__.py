@@ -6,5 +6,6 @@
 - `protobuf`, `protobuf_wire`, `messages/`: protobuf; `gnostic` and `gnostic_v3` for OpenAPI in it
 - `continuation`: the tokens of paged lists
 - `json_path`: JSONPath, for columns of custom resources and templates of the command line
+- `go_template/`: Go templates, for stages of simulated objects and for the command line
 - `cel/`: the expression language of validation rules
 """

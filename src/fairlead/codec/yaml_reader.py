@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -17,14 +18,22 @@ from yaml import (
 )
 
 from fairlead.codec.bodies import MAX_DEPTH
-from fairlead.codec.yaml_scalars import YamlError, as_json, as_key, plain, tagged
+from fairlead.codec.yaml_scalars import (
+    CORE_WORDS,
+    WORDS,
+    YamlError,
+    as_json,
+    as_key,
+    plain,
+    tagged,
+)
 
 try:
     from yaml import CSafeLoader as _SafeLoader
 except ImportError:  # a build of PyYAML without libyaml
     from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
-__all__ = ["YamlError", "load"]
+__all__ = ["CORE_WORDS", "YamlError", "load"]
 
 MAX_NODES = 400_000  # of a document with aliases expanded
 MAX_ALIASED_BYTES = 4 * 1024 * 1024  # that aliases may add to a document
@@ -71,8 +80,9 @@ class _Builder:
     """Builds JSON values from parser events, without recursion and with limits on depth and
     aliases, so that hostile documents are harmless."""
 
-    def __init__(self, loader: Any) -> None:
+    def __init__(self, loader: Any, words: Mapping[str, Any]) -> None:
         self._loader = loader
+        self._words = words
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, _Size]] = {}
         self._nodes = 0
@@ -132,7 +142,7 @@ class _Builder:
                 if top.key is None:
                     top.merges, top.key = True, ""
                     return
-            value = as_json(plain(text))
+            value = as_json(plain(text, self._words))
         elif tag in (None, "!", _TEXT):
             value = text
         else:
@@ -175,12 +185,13 @@ class _Builder:
         top.key, top.merges = None, False
 
 
-def load(raw: bytes) -> tuple[Any, list[str]]:
-    """The first document, as JSON values with string keys, and the keys it repeats."""
+def load(raw: bytes, words: Mapping[str, Any] = WORDS) -> tuple[Any, list[str]]:
+    """The first document, as JSON values with string keys, and the keys it repeats. `words` are the
+    unquoted words with a meaning; of CORE_WORDS, only `true` and `false` are booleans."""
     loader: Any = None
     try:
         loader = _SafeLoader(raw)
-        builder = _Builder(loader)
+        builder = _Builder(loader, words)
         builder.build()
     except yaml.MarkedYAMLError as error:
         raise YamlError(f"yaml: {_place(error)}{error.problem}") from None

@@ -7,6 +7,7 @@ import binascii
 import math
 import re
 from base64 import b64decode
+from collections.abc import Mapping
 from typing import Any
 
 _CORE = "tag:yaml.org,2002:"
@@ -25,6 +26,12 @@ WORDS: dict[str, Any] = {
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
     **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
 }
+# The words of YAML 1.2, in which yes, on and y are texts.
+CORE_WORDS = {
+    word: value
+    for word, value in WORDS.items()
+    if not isinstance(value, bool) or word.lower() in ("true", "false")
+}
 _INTEGER = re.compile(r"[-+]?(0b[01]+|0o[0-7]+|0x[0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -39,10 +46,10 @@ class YamlError(ValueError):
     """Text that is not YAML, or has values that JSON does not support."""
 
 
-def plain(text: str) -> Any:
+def plain(text: str, words: Mapping[str, Any] = WORDS) -> Any:
     """The value of an unquoted scalar."""
-    if text in WORDS:
-        return WORDS[text]
+    if text in words:
+        return words[text]
     if text[0] not in "+-.0123456789":
         return text
     digits = text.replace("_", "")

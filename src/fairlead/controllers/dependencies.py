@@ -95,7 +95,7 @@ class Dependencies:
         )
 
 
-Build = Callable[[Dependencies], Controller]
+Build = Callable[[Dependencies], Controller | LazyController]
 
 
 class LazyBuild(NamedTuple):

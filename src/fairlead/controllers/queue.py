@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from functools import partial
-from typing import Generic, TypeVar
+from time import monotonic
+from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 from fairlead.base import clock
-from fairlead.controllers.metrics import ADDS, DEPTH, RETRIES
+from fairlead.base.metrics import Labels
+from fairlead.controllers.metrics import ADDS, DEPTH, LONGEST, RETRIES, UNFINISHED, WAITED
 
 Key = TypeVar("Key")
 
@@ -26,7 +29,8 @@ class WorkQueue(Generic[Key]):
         self._is_steady = is_steady
         self._waiting: deque[Key] = deque()
         self._queued: set[Key] = set()
-        self._working: set[Key] = set()
+        self._working: dict[Key, float] = {}  # since when (monotonic)
+        self._since: dict[Key, float] = {}  # when the keys were queued
         self._failures: dict[Key, int] = {}
         self._timers: dict[Key, clock.Timer] = {}
         self._retries: set[Key] = set()
@@ -34,6 +38,7 @@ class WorkQueue(Generic[Key]):
         self._is_closed = False
         self._is_paused = False
         self.unmapped = 0  # changes that are not mapped to keys yet
+        _QUEUES.add(self)
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -70,6 +75,7 @@ class WorkQueue(Generic[Key]):
 
     def _queue(self, key: Key) -> None:
         self._waiting.append(key)
+        self._since[key] = monotonic()
         DEPTH.set(len(self._waiting), of=self._labels)
         self._wake.set()
 
@@ -95,7 +101,8 @@ class WorkQueue(Generic[Key]):
         key = self._waiting.popleft()
         DEPTH.set(len(self._waiting), of=self._labels)
         self._queued.discard(key)
-        self._working.add(key)
+        now = self._working[key] = monotonic()
+        WAITED.observe(now - self._since.pop(key, now), self._labels)
         return key
 
     def done(self, key: Key) -> None:
@@ -120,9 +127,17 @@ class WorkQueue(Generic[Key]):
         self.add(key)
 
     def _release(self, key: Key) -> None:
-        self._working.discard(key)
+        self._working.pop(key, None)
         if key in self._queued:
             self._queue(key)
+
+    @property
+    def labels(self) -> Labels:
+        return self._labels
+
+    def begun(self) -> list[float]:
+        """Since when its keys are worked on (monotonic)."""
+        return list(self._working.values())
 
     def close(self) -> None:
         """Drop all keys and timers; later adds are ignored."""
@@ -131,5 +146,25 @@ class WorkQueue(Generic[Key]):
             timer.cancel()
         self._timers.clear()
         self._waiting.clear()
+        self._since.clear()
         self._queued.clear()
         DEPTH.set(0, of=self._labels)
+
+
+_QUEUES: WeakSet[WorkQueue[Any]] = WeakSet()
+
+
+def _unfinished() -> dict[Labels, float]:
+    now = monotonic()
+    return {queue.labels: sum(now - since for since in queue.begun()) for queue in _QUEUES}
+
+
+def _longest() -> dict[Labels, float]:
+    now = monotonic()
+    return {
+        queue.labels: max((now - since for since in queue.begun()), default=0.0)
+        for queue in _QUEUES
+    }
+
+
+UNFINISHED.read, LONGEST.read = _unfinished, _longest

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from fairlead.admission.plugins.base import PODS
 from fairlead.admission.plugins.resource_quota import QUOTAS
+from fairlead.admission.plugins.resource_quota.measures import Measures
 from fairlead.admission.plugins.resource_quota.quotas import amounts
 from fairlead.admission.plugins.resource_quota.scopes import (
     Scopes,
@@ -27,7 +28,6 @@ from fairlead.admission.plugins.resource_quota.usage import (
     NOTHING,
     Counting,
     Measure,
-    Measures,
     Usage,
     deletion_deadline,
 )
@@ -165,7 +165,7 @@ class ResourceQuotas:
         self._api = api
         self._objects = objects
         self._quotas = objects.collection(QUOTAS)
-        self._measures = Measures(api.dialect)
+        self._measures = Measures(api.dialect, api.gates, objects.collection)
         self._followed: dict[str, Resource] = {}
         self._facts: dict[tuple[str, str], dict[str, _Fact]] = {}  # by resource and namespace
         self._seen: dict[str, Object] = {}  # specs at the last count, by key
@@ -256,7 +256,7 @@ class ResourceQuotas:
                 return None
             if not self._finish(sums):
                 continue
-            used = {name: amount for sum_ in sums for name, amount in sum_.total.items()}
+            used = _added_up(sums)
             status = await budget.run(_BYTES_A_NAME * len(used), _status_with, quota, used)
             try:
                 change = partial(_over, quota, status, ref)
@@ -330,7 +330,8 @@ class ResourceQuotas:
 
     async def _fact(self, facts: dict[str, _Fact], sum_: _Sum, version: Version) -> _Fact:
         fact = facts.get(version.key)
-        if fact is not None and fact.usage is not None and fact.is_of(version, clock.now()):
+        is_kept = fact is not None and fact.usage is not None and not sum_.measure.depends_on_others
+        if fact is not None and is_kept and fact.is_of(version, clock.now()):
             return fact
         size = len(version.body or b"")
         return await budget.run(size, _read, sum_.resource, sum_.measure, version)
@@ -346,6 +347,15 @@ class ResourceQuotas:
             if fact.end is not None and fact.end >= now:
                 pause = min(pause, (fact.end - now).total_seconds() + 0.01)
         return pause
+
+
+def _added_up(sums: list[_Sum]) -> Usage:
+    """The usage of all resources; some names count several of them."""
+    used: Usage = {}
+    for sum_ in sums:
+        for name, amount in sum_.total.items():
+            used[name] = used[name].plus(amount) if name in used else amount
+    return used
 
 
 def _status_with(quota: Object, used: Usage) -> Object:

@@ -33,7 +33,7 @@ class Shape:
 
 ANY_TYPE: tuple[type, ...] = (str, int, float, bool, dict, list)
 SCALAR_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("string", "bytes"), (str,)),
+    **dict.fromkeys(("string", "bytes", "Duration"), (str,)),
     **dict.fromkeys(("int32", "int64", "double"), (int, float)),
     "bool": (bool,),
     **dict.fromkeys(("Time", "MicroTime", "Quantity", "IntOrString"), (str, int, float, bool)),

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
 from math import ceil, frexp
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from fairlead.admission.chain import Chain
 from fairlead.auth.authentication.factory import Authentication
 from fairlead.auth.authorization.attributes import Attributes, Decision
 from fairlead.auth.authorization.chain import Authorizer
 from fairlead.base.dialect import Dialect
-from fairlead.base.errors import StatusError
 from fairlead.codec.types.model import Object as Object
 from fairlead.fields.entries import Versions
 from fairlead.operations.apply_cache import KnownApplies
@@ -29,6 +28,7 @@ from fairlead.storage.collection import Collection
 from fairlead.storage.store import Store
 from fairlead.storage.version import Version
 from fairlead.wire.outgoing.cluster import ClusterDialer
+from fairlead.wire.outgoing.request import Route
 
 # Called after every operation with its HTTP code (the equivalent for internal calls) and seconds.
 Observer = Callable[[Operation, int, float], None]
@@ -276,17 +276,24 @@ class CommandStreams(Protocol):
         """Write to the standard output (1) or the standard error (2)."""
 
 
+ConnectionProtocol = TypeVar("ConnectionProtocol", bound=asyncio.Protocol)
+
+
 class Simulated(Protocol):
     """Answers for containers that are simulated."""
+
+    has_scheduler: bool
 
     def has(self, node: str) -> bool:
         """Whether a node is simulated."""
 
-    def refusal(self, what: str) -> StatusError:
-        """The error for connections to a simulated node or its containers."""
-
     def log(self, pod: Object, container: str, options: LogOptions) -> bytes:
         """The log of a container; raises StatusError."""
+
+    def follow_log(
+        self, pod: Object, container: str, options: LogOptions
+    ) -> tuple[bytes, AsyncIterator[bytes]]:
+        """The log of a container so far, and what comes until it ends; raises StatusError."""
 
     def check_running(self, pod: Object, container: str) -> None:
         """Raises StatusError if a container is not running."""
@@ -303,8 +310,39 @@ class Simulated(Protocol):
         """Run a command in a container, or attach to its own without words; returns the exit
         code."""
 
+    def connect(
+        self, pod: Object, route: Route, protocol: Callable[[], ConnectionProtocol]
+    ) -> Awaitable[ConnectionProtocol]:
+        """Connect to a port of a pod; raises CallError."""
+
+    def address_of(
+        self, namespace: str, endpoint: Object, port: int
+    ) -> Awaitable[tuple[str, int] | None]:
+        """The address that a port of a simulated pod is forwarded to, by the pod's entry in
+        Endpoints; None if the pod is not simulated. Raises CallError."""
+
+    def connect_to_node(
+        self, node: str, route: Route, protocol: Callable[[], ConnectionProtocol]
+    ) -> Awaitable[ConnectionProtocol]:
+        """Connect to a port of a node; raises CallError."""
+
     def end_of(self, pod: Object, container: str) -> Awaitable[None]:
         """Wait until a container is not running, or the server stops."""
 
     def stop_waiting(self) -> None:
         """Release all waiters of `end_of`, because the server stops."""
+
+    @property
+    def metrics(self) -> ResourceMetrics:
+        """What the containers use."""
+
+
+class ResourceMetrics(Protocol):
+    """What simulated nodes and their containers use, as objects of the group metrics.k8s.io without
+    kind and apiVersion."""
+
+    def of_pod(self, pod: Version) -> Object | None:
+        """The PodMetrics of a pod; None if no container of it runs on a simulated node."""
+
+    def of_nodes(self, nodes: Sequence[Version]) -> Awaitable[list[Object]]:
+        """The NodeMetrics of those nodes that are simulated and can be reached."""

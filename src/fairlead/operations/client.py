@@ -23,8 +23,9 @@ from fairlead.operations.delete import delete, delete_collection
 from fairlead.operations.get import get
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, WriteOptions
+from fairlead.operations.patch import Patch
 from fairlead.operations.steps import Changed
-from fairlead.operations.update import store_changed
+from fairlead.operations.update import patch, store_changed
 from fairlead.operations.views import view_of
 from fairlead.resources.registry import Resource
 from fairlead.storage.collection import Collection
@@ -142,6 +143,14 @@ class Client:
             return Changed(_without_empty_metadata(copied(old) if new is old else new))
 
         work = partial(store_changed, self._api, operation, changed, self._options)
+        return (await self._perform(operation, work)).object()
+
+    async def patch(
+        self, key: str, namespace: str, name: str, read: Patch, subresource: str = ""
+    ) -> Object:
+        """Apply a patch to the newest version."""
+        operation = self._operation("patch", key, namespace, name, subresource)
+        work = partial(patch, self._api, operation, read, self._options)
         return (await self._perform(operation, work)).object()
 
     async def apply(self, key: str, value: Object, subresource: str = "") -> Object:

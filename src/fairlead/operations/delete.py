@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import DELETE
@@ -154,11 +154,18 @@ def _mark_deleted(metadata: Object, grace: int | None, dialect: Dialect) -> None
     elif grace is None or grace >= metadata.get("deletionGracePeriodSeconds", 0):
         return
     if not dialect.deletion_starts_now:
-        moment = clock.now() + timedelta(seconds=min(grace or 0, MAX_GRACE))
+        began = clock.now() if is_first else _began(metadata)
+        moment = began + timedelta(seconds=min(grace or 0, MAX_GRACE))
         metadata["deletionTimestamp"] = format_time(moment)
     elif is_first:
         metadata["deletionTimestamp"] = format_time(clock.now())
     metadata["deletionGracePeriodSeconds"] = grace or 0
+
+
+def _began(metadata: Object) -> datetime:
+    """When the deletion began, of an object whose timestamp is the end of its grace period."""
+    grace = min(metadata.get("deletionGracePeriodSeconds") or 0, MAX_GRACE)
+    return parse_time(metadata["deletionTimestamp"]) - timedelta(seconds=grace)
 
 
 def _set_finalizers(metadata: Object, propagation: str) -> None:

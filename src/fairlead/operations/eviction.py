@@ -29,7 +29,7 @@ from fairlead.operations.options import (
     check_propagation,
 )
 from fairlead.resources.causes import absent, new_causes
-from fairlead.resources.core.pods.status import disruption, with_condition
+from fairlead.resources.core.pods.conditions import disruption, with_condition
 from fairlead.resources.registry import Resource
 from fairlead.resources.rules import selector_is_empty, selector_matches
 from fairlead.storage.backend import Conflict

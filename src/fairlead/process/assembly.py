@@ -20,7 +20,7 @@ from fairlead.admission.configuration import Configuration, read_configuration
 from fairlead.admission.plugin import CONNECT, Attributes, LazyPlugin, Plugin, PluginBase
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
 from fairlead.admission.policies import param_access
-from fairlead.admission.policies.matching import POLICY_RESOURCES
+from fairlead.admission.policies.followed import POLICY_RESOURCES
 from fairlead.admission.policies.setup import PolicyDependencies, PolicySetup
 from fairlead.admission.webhooks.plugins import Applies
 from fairlead.admission.webhooks.setup import WebhookDependencies as WebhookSurroundings
@@ -47,6 +47,7 @@ from fairlead.controllers.aggregation.setup import Aggregation, ApiServiceReconc
 from fairlead.controllers.certificates.flags import SigningFlagError
 from fairlead.controllers.own_service import advertised_address
 from fairlead.controllers.servers.endpoint_list import Server
+from fairlead.controllers.simulation import setup as simulation
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import own_client
 from fairlead.operations.webhook_objects import WebhookObjects
@@ -146,6 +147,8 @@ class Assembly:
     def _api(self, store: Store, resources: Resources) -> Api:
         try:
             gates = parse_gates(",".join(self.options.feature_gates), resources.release)
+            if self.options.simulate_nodes:
+                simulation.add_metrics_group(resources)
             apply_runtime_config(resources, self.options.runtime_config)
         except GateError as error:
             raise StartError(f"--feature-gates: {error}") from None
@@ -208,9 +211,18 @@ class Assembly:
 
     def _webhooks(self) -> Webhooks:
         try:
-            return build_webhooks(self.options, self.api.lookup)
+            simulated = self._simulated_address if self.options.simulate_nodes else None
+            return build_webhooks(self.options, self.api.lookup, simulated)
         except ReachError as error:
             raise StartError(str(error)) from None
+
+    async def _simulated_address(
+        self, namespace: str, endpoint: Object, port: int
+    ) -> tuple[str, int] | None:
+        simulated = self.api.simulated
+        if simulated is None:
+            return None
+        return await simulated.address_of(namespace, endpoint, port)
 
     def _converter(self, definition: Object) -> Converter | None:
         """Return the converter for objects of a definition, if conversion changes more than the
@@ -379,7 +391,10 @@ class Assembly:
 
     async def _reconcile_roles(self) -> None:
         if self.api.resources.serves(CLUSTER_ROLES):
-            await reconcile_bootstrap_objects(self.dialect, self._objects, self.api.gates)
+            additional = simulation.metrics_roles() if self.options.simulate_nodes else ""
+            await reconcile_bootstrap_objects(
+                self.dialect, self._objects, self.api.gates, additional
+            )
             if self.controlling.aggregation is not None:
                 self.controlling.aggregation.follow(self.follow)
                 await self.controlling.aggregate()

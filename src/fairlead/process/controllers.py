@@ -23,7 +23,7 @@ from fairlead.controllers.custom_resources.controller import DefinitionControlle
 from fairlead.controllers.dependencies import Dependencies
 from fairlead.controllers.event_expiry import EventExpiry
 from fairlead.controllers.events import EventWriter, Recorder
-from fairlead.controllers.framework import Controller, Controllers
+from fairlead.controllers.framework import Controller, Controllers, LazyController
 from fairlead.controllers.own_service import OwnService
 from fairlead.controllers.servers import identity as server_identity
 from fairlead.controllers.servers.election import Elector, Work
@@ -98,8 +98,9 @@ class ControllerManager:
         self._has_left = False
         self.aggregation: ClusterRoleAggregation | None = None
         self.additional: list[Controller] = []  # more controllers for every server
-        if options.simulate_nodes:
-            setup.answer_for_containers(api, options)
+        self._behaviours = (
+            setup.answer_for_containers(api, options) if options.simulate_nodes else None
+        )
         if not has_part:
             return
         dependencies = self._dependencies()
@@ -136,10 +137,10 @@ class ControllerManager:
             built.append(EventExpiry(self._api, self._options.event_ttl))
         return Controllers(self._api, built, dependencies.events, dependencies.close)
 
-    def _simulation(self, dependencies: Dependencies) -> Sequence[Controller]:
-        if not self._options.simulate_nodes:
-            return ()
-        return setup.build_simulation(dependencies, self._running)
+    def _simulation(self, dependencies: Dependencies) -> Sequence[Controller | LazyController]:
+        if self._behaviours is not None:
+            return setup.build_simulation(dependencies, self._running, self._behaviours)
+        return setup.build_stages(dependencies) if self._options.simulate_stages else ()
 
     async def prepare(self, service: Object, server: Server | None) -> None:
         """Publish the address of this server in its own service, now and while it runs. Without an

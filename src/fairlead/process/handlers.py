@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fairlead.api import component_pages
+from fairlead.api import build_metrics, component_pages, discovery
 from fairlead.api.app import Application
 from fairlead.api.chain import Handler as Handler  # tests put another one here
 from fairlead.api.flow_control.setup import build_gate, place_gate
@@ -52,13 +52,16 @@ def build_application(
     metrics_type = CONTENT_TYPE
     if counts is not None:
         metrics_type = f"{CONTENT_TYPE}; escaping=underscores"
+        version = discovery.version(api.resources.release, advertised)
+        metrics.unchanging = build_metrics.build_families(version, api.gates)
         _add_component_pages(handler, options, counts, advertised, metrics_type)
     Pages(handler, metrics, address, advertised, metrics_type).add()
     openapi = OpenApi(api.resources, advertised)
     openapi.find_others = lambda: assembly.aggregation.descriptions.others
     handler.prefixes["/openapi"] = openapi.answer
     add_backup_page(handler)
-    add_console(handler, options)
+    process = (worker.worker_slot.number, worker.workers) if worker is not None else (0, 1)
+    add_console(handler, options, metrics, *process)
     add_history(handler)
     assembly.aggregation.attach(handler)
     gate = build_gate(options, api, assembly.follow)

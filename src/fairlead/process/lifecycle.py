@@ -38,7 +38,7 @@ from fairlead.process.data_directory import FileError, keep_private, prepare_dir
 from fairlead.process.flags.checks import planned_flags, release_of
 from fairlead.process.handlers import build_application
 from fairlead.process.listeners import Acceptor, listen, shown_address
-from fairlead.process.stored_release import adopt_release, check_release
+from fairlead.process.stored_release import adopt_release, check_release, follow_release
 from fairlead.process.stores import check_dialect, embedded_log, etcd_log
 from fairlead.process.tasks import Supervisor
 from fairlead.process.workers import parent as parent_process
@@ -213,6 +213,7 @@ class Server:
                 raise StartError("the store is incomplete: a restore was interrupted")
             check_dialect(store, self.dialect)
             check_release(store, self.release, self.options.read_only)
+            follow_release(store, self.release, self.fail)
             if self._worker is not None:
                 self._worker.opened(store)
         except (FileError, StorageError) as error:

@@ -21,6 +21,7 @@ from fairlead.resources.registry import Resource
 from fairlead.storage.backend import Conflict
 from fairlead.storage.collection import Collection
 from fairlead.storage.store import Store
+from fairlead.storage.version import Change
 
 logger = logging.getLogger("fairlead")
 
@@ -49,6 +50,19 @@ def check_release(store: Store, release: Release, read_only: bool = False) -> No
             f"the store was served as release {recorded} of the API and is read only: start with"
             f" --release {recorded}, or once without --read-only"
         )
+
+
+def follow_release(store: Store, release: Release, fail: Callable[[str], None]) -> None:
+    """Call `fail` as soon as another server records that the store is served as a later release:
+    this one does not know what it may hold from then on."""
+    collection = store.collection(_COLLECTION)
+
+    def changed(_: Change) -> None:
+        recorded = _recorded(store)
+        if recorded not in RELEASES or RELEASES[recorded].minor > release.minor:
+            fail(f"another server serves the store as release {recorded} of the API now")
+
+    collection.followers.add(changed, store.revision, essential=True)
 
 
 async def adopt_release(api: Api) -> None:

@@ -13,6 +13,23 @@ _KNOWN = frozenset({"off", "on", "locked"})
 _STAGES = {"AllAlpha": "off", "AllBeta": "on"}  # each sets all gates of that default
 
 
+# The stage of a gate follows from its state, except for these.
+_STAGE_BY_STATE = {"locked": "", "on": "BETA", "off": "ALPHA"}
+_OTHER_STAGES = {
+    "AggregatedDiscoveryRemoveBetaType": "DEPRECATED",
+    "ClusterTrustBundle": "BETA",
+    "ClusterTrustBundleProjection": "BETA",
+    "CoordinatedLeaderElection": "BETA",
+    "DRADeviceTaintRules": "BETA",
+    "GitRepoVolumeDriver": "DEPRECATED",
+    "MaxUnavailableStatefulSet": "BETA",
+    "PodCertificateRequest": "BETA",
+    "SELinuxMount": "BETA",
+    "ServiceCIDRStatusFieldWiping": "DEPRECATED",
+    "StorageVersionMigrator": "BETA",
+}
+
+
 class GateError(ValueError):
     """A feature gate that does not exist or a value that is not a boolean."""
 
@@ -23,6 +40,16 @@ def states(release: Release) -> Mapping[str, str]:
     lines = release.select(text_beside(__file__, "gates.table")).splitlines()
     rows = (line.split() for line in lines if line and line[0] != "#")
     return {words[0]: words[-1] for words in rows}
+
+
+def stages(release: Release) -> dict[str, str]:
+    """The stage of every gate that `--feature-gates` knows: ALPHA, BETA, DEPRECATED, or empty for
+    one that is stable."""
+    return {
+        name: _OTHER_STAGES.get(name, _STAGE_BY_STATE[state])
+        for name, state in states(release).items()
+        if state in _KNOWN
+    }
 
 
 def is_default(name: str, release: Release) -> bool:

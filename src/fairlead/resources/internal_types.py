@@ -63,9 +63,9 @@ def _internal_struct(type_: Struct, value: Object) -> Object:
         return {name: internal_value(fields[name].type, each) for name, each in value.items()}
     names, own_names, order = _table()
     own = own_names.get(type_.name, {})
+    empty = getattr(value, "empty", ())
     if type_.name == "PodSpec":
         value = _with_host_fields(value)
-    empty = getattr(value, "empty", ())
     shown: Object = {}
     for name in order.get(type_.name, type_.fields):
         field = type_.fields.get(name)
@@ -75,7 +75,7 @@ def _internal_struct(type_: Struct, value: Object) -> Object:
             label = own.get(name) or names.get(name) or name[:1].upper() + name[1:]
             each = value.get(name)
             if name in empty:
-                each = {} if field is not None and isinstance(field.type, MapOf) else []
+                each = [] if field is None or isinstance(field.type, ListOf) else {}
             shown[label] = each if field is None else _field(field, each)
     return shown
 

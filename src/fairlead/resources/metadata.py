@@ -8,6 +8,7 @@ from typing import Any, Final
 from fairlead.base.dialect import Dialect
 from fairlead.base.release import Reworded
 from fairlead.codec.types.names import (
+    dns_label,
     is_label_value,
     is_qualified_name,
     label_value,
@@ -64,6 +65,23 @@ def check_metadata(
         if qualified:
             check_qualified(finalizers, f"{path}.finalizers", causes)
     _check_owners(metadata, causes, path)
+
+
+_SOME_NAME = "unnamed"
+
+
+def check_embedded_metadata(metadata: dict[str, Any], path: str, causes: Causes) -> None:
+    """Check the metadata of an embedded object, which need not have a name."""
+    namespace: str = metadata.get("namespace", "")
+    named = {**metadata, "name": metadata.get("name") or _SOME_NAME}
+    if namespace:
+        causes.invalid_each(f"{path}.namespace", namespace, dns_label(namespace))
+    check_metadata(named, bool(namespace), path_segment, causes, path, qualified=False)
+    for index, entry in enumerate(metadata.get("managedFields") or ()):
+        operation: str = entry.get("operation", "")
+        if operation not in ("Apply", "Update"):
+            place = f"{path}.managedFields[{index}].operation"
+            causes.invalid(place, operation, "must be `Apply` or `Update`")
 
 
 # The garbage collector looks at every owner reference whenever the object is written.

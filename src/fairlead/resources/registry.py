@@ -1,8 +1,9 @@
 """The served resources, read from `resources.table`.
 
-A line `group/version [full-name] [dialect=name]` opens a group-version. `-` is the core group, `@`
-the dialect's domain; a group-version with a dialect is served in that dialect only. The first
-version of a group is its preferred version. The lines below it each describe a resource:
+A line `group/version [full-name] [replaceable] [dialect=name]` opens a group-version. `-` is the
+core group, `@` the dialect's domain; a group-version with a dialect is served in that dialect only,
+an extension server may take over a replaceable one. The first version of a group is its preferred
+version. The lines below it each describe a resource:
 
     name[/subresource]  Kind  [mark...]
 
@@ -43,10 +44,21 @@ _DIALECT = "dialect="
 class GroupVersion:
     """A served version of a group; `short` is the group's name in our tables."""
 
-    __slots__ = ("api_version", "group", "resources", "short", "table_name", "version")
+    __slots__ = (
+        "api_version",
+        "group",
+        "is_replaceable",
+        "resources",
+        "short",
+        "table_name",
+        "version",
+    )
 
-    def __init__(self, short: str, group: str, version: str) -> None:
+    def __init__(
+        self, short: str, group: str, version: str, *, is_replaceable: bool = False
+    ) -> None:
         self.short = short
+        self.is_replaceable = is_replaceable
         self.group = group
         self.version = version
         self.resources: dict[str, Resource] = {}
@@ -247,7 +259,8 @@ class Resources:
             return None
         full = words[1] if len(words) > 1 else short
         group = "" if full == "-" else self.dialect.group_name(full)
-        group_version = GroupVersion(short, group, version)
+        is_replaceable = "replaceable" in words
+        group_version = GroupVersion(short, group, version, is_replaceable=is_replaceable)
         self.groups.setdefault(group, {})[version] = group_version
         self._api_versions[group_version.table_name] = group_version.api_version
         return group_version

@@ -56,6 +56,7 @@ class Collection:
         self.api_version = ""  # stored with new writes
         self.select_fields: SelectFields | None = None
         self.last_revision = 0
+        self.received = 0  # changes since the start
         self.floor = floor
         self.pending: dict[str, Version] = {}  # newest versions that are not committed yet
         self.followers = Followers(resource)
@@ -119,6 +120,7 @@ class Collection:
         if self.indexes:
             self.indexes.changed(before, after)
         self.last_revision = version.revision
+        self.received += 1
         change = Change(self.resource, key, version.revision, version.api_version, before, after)
         self._history.append(change)
         return change

@@ -102,6 +102,24 @@ def test_release_1_36_says_what_it_expected(text: str, place: int, message: str)
     assert first.message.startswith(f"Syntax error: {message}")
 
 
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("self == ", [8]),
+        ("++self", [0, 1]),
+        ("true && && && false", [8, 11]),
+        ("== && ==", [0, 3, 6, 8]),
+        ("self ? == : 1", [7, 10, 13]),
+        ("size(,)", [5]),
+        ("self.matches(,)", [13]),
+    ],
+)
+def test_release_1_36_goes_on_after_a_missing_operand(text: str, places: list[int]) -> None:
+    with pytest.raises(SyntaxProblem) as refused:
+        compile_expression(text, {"self": THING}, environment=environment(V1_36))
+    assert sorted(problem.place for problem in refused.value.problems) == places
+
+
 def test_keywords_name_fields_since_1_31() -> None:
     holder = ObjectType(
         "Holder",

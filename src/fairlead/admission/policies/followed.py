@@ -9,7 +9,7 @@ from typing import Any
 
 from fairlead.admission.plugin import Attributes
 from fairlead.admission.plugins.version_facts import FindNamespace
-from fairlead.admission.policies.matching import Constraints, Match, is_exempt, parse_constraints
+from fairlead.admission.policies import matching
 from fairlead.admission.webhooks.hooks import ANY
 from fairlead.admission.webhooks.match import equivalents, matchable_names, names_in_rules
 from fairlead.auth.authentication.user import is_server
@@ -22,16 +22,38 @@ logger = logging.getLogger("fairlead")
 _MAX_MATCHES = 1000  # that are kept of one policy or binding
 
 
+# Reviews of users and their rights: a policy that refused them would break the server.
+_REVIEWS = frozenset({"authentication", "authorization"})
+POLICY_RESOURCES = frozenset(
+    f"admissionregistration/v1/{name}"
+    for name in (
+        "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+    )
+)
+
+
+def is_exempt(resource: Resource) -> bool:
+    """Whether no policy is evaluated for a resource: policies must not block their own removal,
+    and reviews of access must work."""
+    main = resource.main
+    if main.custom is not None:
+        return False
+    return main.key in POLICY_RESOURCES or main.group_version.short in _REVIEWS
+
+
 class _Followed:
     """One version of a stored policy or binding, with its matches by resource and operation."""
 
     __slots__ = ("constraints", "generation", "matches", "name", "spec")
 
-    def __init__(self, name: str, spec: Object, constraints: Constraints | None) -> None:
+    def __init__(self, name: str, spec: Object, constraints: matching.Constraints | None) -> None:
         self.name = name
         self.spec = spec
         self.constraints = constraints
-        self.matches: dict[tuple[str, str], Match] = {}
+        self.matches: dict[tuple[str, str], matching.Match] = {}
         self.generation = -1  # the resource generation of `matches`
 
 
@@ -42,7 +64,7 @@ class Binding(_Followed):
 
     def __init__(self, name: str, spec: Object) -> None:
         match = spec.get("matchResources")
-        super().__init__(name, spec, None if match is None else parse_constraints(match))
+        super().__init__(name, spec, None if match is None else matching.parse_constraints(match))
 
 
 class Policy(_Followed):
@@ -51,7 +73,7 @@ class Policy(_Followed):
     __slots__ = ("compiled", "index_keys")
 
     def __init__(self, name: str, spec: Object) -> None:
-        constraints = parse_constraints(spec["matchConstraints"])
+        constraints = matching.parse_constraints(spec["matchConstraints"])
         super().__init__(name, spec, constraints)
         self.index_keys = constraints.index_keys()
         self.compiled: Any = None
@@ -187,7 +209,7 @@ class Policies:
             others = self._equivalents.get(resource.key)
             if others is None:
                 others = self._equivalents[resource.key] = equivalents(self._resources, resource)
-            match = Match(followed.constraints, resource, others, operation)
+            match = matching.Match(followed.constraints, resource, others, operation)
             followed.matches[resource.key, operation] = match
         return match.resource_for(attributes, find)
 

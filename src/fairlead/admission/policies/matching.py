@@ -13,27 +13,6 @@ from fairlead.admission.webhooks.match import rule_matches, selects
 from fairlead.codec.types.model import Object
 from fairlead.resources.registry import Resource
 
-# Reviews of users and their rights: a policy that refused them would break the server.
-_REVIEWS = frozenset({"authentication", "authorization"})
-POLICY_RESOURCES = frozenset(
-    f"admissionregistration/v1/{name}"
-    for name in (
-        "mutatingadmissionpolicies",
-        "mutatingadmissionpolicybindings",
-        "validatingadmissionpolicies",
-        "validatingadmissionpolicybindings",
-    )
-)
-
-
-def is_exempt(resource: Resource) -> bool:
-    """Whether no policy is evaluated for a resource: policies must not block their own removal,
-    and reviews of access must work."""
-    main = resource.main
-    if main.custom is not None:
-        return False
-    return main.key in POLICY_RESOURCES or main.group_version.short in _REVIEWS
-
 
 class NamedRule(NamedTuple):
     """A rule that may be limited to objects of some names."""

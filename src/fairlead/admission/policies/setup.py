@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from fairlead.admission.plugin import Attributes, LazyPlugin, Plugin
 from fairlead.admission.plugins.version_facts import FindCollection, FindNamespace
-from fairlead.admission.policies import dispatch, inputs, mutating, validating
+from fairlead.admission.policies import dispatch, inputs, mutating, parameters, validating
 from fairlead.admission.policies.followed import Policies
-from fairlead.admission.policies.parameters import Parameters, ReadObject
 from fairlead.admission.webhooks.match import Match
 from fairlead.admission.webhooks.shapes import Documents, Shapes
 from fairlead.auth.authorization.attributes import Attributes as AccessAttributes
@@ -38,7 +37,7 @@ class PolicyDependencies(NamedTuple):
     shapes: Shapes
     find: FindNamespace
     collection: FindCollection
-    read: ReadObject
+    read: parameters.ReadObject
     decide: Callable[[AccessAttributes], Awaitable[Decision]]
     follow: Callable[[str, Follower], None]
     on_change: Callable[[], None]
@@ -84,5 +83,5 @@ class PolicySetup:
 
     def _plugin_dependencies(self, policies: Policies) -> dispatch.Dependencies:
         needs = self._dependencies
-        parameters = Parameters(needs.resources, needs.collection, needs.read)
-        return dispatch.Dependencies(policies, self._builder, parameters, needs.shapes)
+        reader = parameters.Parameters(needs.resources, needs.collection, needs.read)
+        return dispatch.Dependencies(policies, self._builder, reader, needs.shapes)

@@ -42,6 +42,7 @@ _SCALARS: dict[str, Type] = {
     "bytes": BYTES,
     "Time": TIMESTAMP,
     "MicroTime": TIMESTAMP,
+    "Duration": STRING,
     "Quantity": STRING,
 }
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import floor, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairlead.base.metrics import REGISTRY
 
@@ -135,8 +134,7 @@ def adjust(levels: Sequence[LevelSeats], now: float) -> float:
     return fraction
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """What a level wants, and between which bounds it can have it."""
 
     target: float

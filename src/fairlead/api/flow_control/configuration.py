@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from time import monotonic
 from typing import Any
@@ -144,9 +145,18 @@ class Configuration:
             _MAX_KEPT, _MAX_BYTES, _LONGEST_KEY
         )
         self.known = self._kept.get
+        self._is_loading = False
         self._build()
 
     # Following stored objects
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """Take the stored objects one after the other, and apply them together at the end."""
+        self._is_loading = True
+        yield
+        self._is_loading = False
+        self._build()
 
     def schema_changed(self, change: Change) -> None:
         name = change.name
@@ -172,6 +182,8 @@ class Configuration:
         self._build()
 
     def _build(self) -> None:
+        if self._is_loading:
+            return
         for name, (uid, spec) in self._wanted.items():
             level = self.levels.get(name)
             if level is None:

@@ -61,6 +61,11 @@ def hide_level(name: str) -> None:
     DEMAND.rows.pop((name,), None)
 
 
+def waiting_requests() -> int:
+    """Requests in all queues."""
+    return sum(counts.waiting for counts in _known.values())
+
+
 def _by_flow(name: str, lends: bool | None = None) -> Callable[[], dict[Labels, float]]:
     """Values of flows, or of those whose levels do or do not lend."""
     return lambda: {

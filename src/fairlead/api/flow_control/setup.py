@@ -30,9 +30,10 @@ def build_gate(options: argparse.Namespace, api: Api, follow: Follow) -> Gate | 
         lends=api.gates["PriorityLevelBorrowing"],
     )
     served = [one for one in _VERSIONS if api.resources.serves(f"{one}/{SCHEMAS}")]
-    for version in served[:1]:  # all versions have the same stored objects
-        follow(f"{version}/{LEVELS}", configuration.level_changed)
-        follow(f"{version}/{SCHEMAS}", configuration.schema_changed)
+    with configuration.loading():
+        for version in served[:1]:  # all versions have the same stored objects
+            follow(f"{version}/{LEVELS}", configuration.level_changed)
+            follow(f"{version}/{SCHEMAS}", configuration.schema_changed)
     return Gate(configuration, Estimator(api), (options.request_timeout or _PATIENT) / 4)
 
 

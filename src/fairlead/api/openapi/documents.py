@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from itertools import chain
 from typing import Any
 
 from fairlead.api.openapi import overview
@@ -17,6 +18,9 @@ from fairlead.resources.registry import GroupVersion, Resources
 
 _BEARER = "BearerToken"
 _SECURITY = {_BEARER: {"type": "apiKey", "name": "authorization", "in": "header"}}
+
+# Builds a document, in steps: that of thousands of custom resources takes seconds.
+Steps = Generator[None, None, dict[str, Any]]
 
 
 class Builder:
@@ -73,11 +77,11 @@ class Builder:
     def head(self) -> dict[str, Any]:
         return {"info": {"title": self._names.title, "version": self._advertised}}
 
-    def version(self, group_version: GroupVersion) -> dict[str, Any]:
+    def version(self, group_version: GroupVersion) -> Steps:
         """The OpenAPI 3 document of a group-version."""
         schemas, operations = self._parts(V3, group_version)
-        paths = [*self.about_version(schemas, group_version), *operations.paths(group_version)]
-        document = self._v3(schemas, paths)
+        about = self._about_version(schemas, group_version)
+        document = yield from self._v3(schemas, chain(about, operations.paths(group_version)))
         if self._is_brief(group_version):
             title = f"{self._names.title} CRD Swagger"
             document["info"] = {"title": title, "version": "v0.1.0"}
@@ -90,43 +94,63 @@ class Builder:
         kinds = map(self._find_custom, group_version.resources.values())
         return self._is_exact and all(kind is not None for kind in kinds)
 
-    def group(self, group: str) -> dict[str, Any]:
+    def group(self, group: str) -> Steps:
         schemas, _ = self._parts(V3)
         return self._v3(schemas, [overview.of_group(self._names, schemas, group)])
 
-    def groups(self) -> dict[str, Any]:
+    def groups(self) -> Steps:
         schemas, _ = self._parts(V3)
         return self._v3(schemas, [overview.of_groups(self._names, schemas)])
 
-    def release(self) -> dict[str, Any]:
+    def release(self) -> Steps:
         schemas, _ = self._parts(V3)
         return self._v3(schemas, [overview.of_release(self._names, schemas)])
 
-    def issuer(self, path: str) -> dict[str, Any]:
+    def issuer(self, path: str) -> Steps:
         schemas, _ = self._parts(V3)
-        document = self._v3(schemas, [overview.of_issuer(path)])
+        document = yield from self._v3(schemas, [overview.of_issuer(path)])
         del document["components"]["schemas"]
         return document
 
-    def _v3(self, schemas: Schemas, paths: Iterable[Path]) -> dict[str, Any]:
-        schemas.finish()
+    def _v3(self, schemas: Schemas, paths: Iterable[Path]) -> Steps:
         writer = WriterV3(self._resources.dialect, self._resources.release, self._names)
+        path_objects = yield from _path_objects(writer, paths)
+        yield from schemas.finish()
         return {
             "openapi": "3.0.0",
             **self.head(),
-            "paths": _path_objects(writer, paths),
+            "paths": path_objects,
             "components": {
                 "schemas": dict(sorted(schemas.by_name.items())),
                 "securitySchemes": _SECURITY,
             },
         }
 
-    def swagger(self) -> Swagger:
-        """An empty OpenAPI 2 document, to be filled with one group-version after another."""
+    def swagger(self) -> Steps:
+        """The OpenAPI 2 document, which covers everything."""
         writer = WriterV2(self._resources.dialect, self._resources.release, self._names)
-        return Swagger(self, *self._parts(V2), writer)
+        schemas, operations = self._parts(V2)
+        path_objects = yield from _path_objects(writer, self._about(schemas))
+        for group_version in list(self._resources.group_versions()):
+            about = [
+                *self._about_group(schemas, group_version.group),
+                *self._about_version(schemas, group_version),
+            ]
+            paths = chain(about, operations.paths(group_version))
+            path_objects.update((yield from _path_objects(writer, paths)))
+            yield from schemas.finish()
+        shared = writer.shared
+        return {
+            "swagger": "2.0",
+            **self.head(),
+            "paths": dict(sorted(path_objects.items())),
+            "definitions": dict(sorted(schemas.by_name.items())),
+            **({"parameters": dict(sorted(shared.items()))} if shared else {}),
+            "securityDefinitions": _SECURITY,
+            "security": [{_BEARER: []}],
+        }
 
-    def about(self, schemas: Schemas) -> list[Path]:
+    def _about(self, schemas: Schemas) -> list[Path]:
         """The paths outside of any group."""
         names = self._names
         paths = [overview.of_groups(names, schemas), overview.of_release(names, schemas)]
@@ -134,52 +158,20 @@ class Builder:
             paths += map(overview.of_issuer, overview.ISSUER_PATHS)
         return paths
 
-    def about_group(self, schemas: Schemas, group: str) -> list[Path]:
+    def _about_group(self, schemas: Schemas, group: str) -> list[Path]:
         if not overview.describes_group(self._resources, group):
             return []
         return [overview.of_group(self._names, schemas, group)]
 
-    def about_version(self, schemas: Schemas, group_version: GroupVersion) -> list[Path]:
+    def _about_version(self, schemas: Schemas, group_version: GroupVersion) -> list[Path]:
         if self._is_brief(group_version):
             return []
         return [overview.of_version(self._names, schemas, group_version)]
 
 
-class Swagger:
-    """The OpenAPI 2 document, which covers everything. Building takes long, so it is done in
-    steps."""
-
-    def __init__(
-        self, builder: Builder, schemas: Schemas, operations: Operations, writer: Writer
-    ) -> None:
-        self._builder = builder
-        self._schemas = schemas
-        self._operations = operations
-        self._writer = writer
-        self._paths = _path_objects(writer, builder.about(schemas))
-
-    def add(self, group_version: GroupVersion) -> None:
-        builder, schemas = self._builder, self._schemas
-        about = [
-            *builder.about_group(schemas, group_version.group),
-            *builder.about_version(schemas, group_version),
-        ]
-        paths = [*about, *self._operations.paths(group_version)]
-        self._paths.update(_path_objects(self._writer, paths))
-        self._schemas.finish()
-
-    def value(self) -> dict[str, Any]:
-        shared = self._writer.shared
-        return {
-            "swagger": "2.0",
-            **self._builder.head(),
-            "paths": dict(sorted(self._paths.items())),
-            "definitions": dict(sorted(self._schemas.by_name.items())),
-            **({"parameters": dict(sorted(shared.items()))} if shared else {}),
-            "securityDefinitions": _SECURITY,
-            "security": [{_BEARER: []}],
-        }
-
-
-def _path_objects(writer: Writer, paths: Iterable[Path]) -> dict[str, Any]:
-    return {path.path: writer.path(path) for path in paths}
+def _path_objects(writer: Writer, paths: Iterable[Path]) -> Steps:
+    objects = {}
+    for path in paths:
+        objects[path.path] = writer.path(path)
+        yield
+    return objects

@@ -12,6 +12,7 @@ _SHARED = {
     "Quantity": "apimachinery.pkg.api.resource.Quantity",
     "Time": "apimachinery.pkg.apis.meta.v1.Time",
     "MicroTime": "apimachinery.pkg.apis.meta.v1.MicroTime",
+    "Duration": "apimachinery.pkg.apis.meta.v1.Duration",
     "Patch": "apimachinery.pkg.apis.meta.v1.Patch",
     "raw": "apimachinery.pkg.runtime.RawExtension",
     "FieldsV1": "apimachinery.pkg.apis.meta.v1.FieldsV1",
@@ -29,6 +30,7 @@ _SHARED = {
 _PACKAGES = {
     "meta": "apimachinery.pkg.apis.meta",
     "apiextensions": "apiextensions-apiserver.pkg.apis.apiextensions",
+    "metrics": "metrics.pkg.apis.metrics",
     "apiregistration": "@-aggregator.pkg.apis.apiregistration",
 }
 

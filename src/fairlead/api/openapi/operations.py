@@ -70,7 +70,7 @@ class Operations:
 
     def paths(self, group_version: GroupVersion) -> Iterator[Path]:
         """All paths of a group-version that have an operation."""
-        for resource in group_version.resources.values():
+        for resource in list(group_version.resources.values()):
             yield from filter(_is_used, self._of_resource(resource))
             for subresource in resource.subresources.values():
                 yield from filter(_is_used, self._of_subresource(subresource))

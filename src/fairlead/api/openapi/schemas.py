@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,7 @@ _SHARED: dict[str, Schema] = {
     "Quantity": {"type": "string"},
     "Time": {"type": "string", "format": "date-time"},
     "MicroTime": {"type": "string", "format": "date-time"},
+    "Duration": {"type": "string"},
     "Patch": {"type": "object"},
     "raw": {"type": "object"},
     "FieldsV1": {"type": "object"},
@@ -46,6 +47,7 @@ _SHARED_TEXTS = {
     "Quantity": "A number with a unit, such as 100m, 1.5 or 2Gi.",
     "Time": "A time to the second, as in RFC 3339.",
     "MicroTime": "A time to the microsecond, as in RFC 3339.",
+    "Duration": "A span of time, such as 15s or 1m30s.",
     "Patch": "A patch; its form is told by the content type.",
     "raw": "An object of any form.",
     "FieldsV1": "A set of fields, as a tree of their names.",
@@ -138,10 +140,11 @@ class Schemas:
             schema = {"allOf": [schema]}
         return {**schema, **keywords}
 
-    def finish(self) -> None:
-        """Build all referenced schemas, including indirect ones."""
+    def finish(self) -> Iterator[None]:
+        """Build all referenced schemas, including indirect ones, in steps."""
         while self._todo:
             self._todo.pop()()
+            yield
 
     def _reference(self, struct: Struct, near: str) -> Schema:
         """A reference to a struct. A type that a version shares with another has a schema in

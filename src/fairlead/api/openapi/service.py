@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import orjson
@@ -26,6 +27,7 @@ from fairlead.api.openapi.answers import (
 )
 from fairlead.api.openapi.knowledge import FindCustom
 from fairlead.api.request import Request
+from fairlead.api.streamed_answers import STEP_SECONDS
 from fairlead.codec import gnostic, gnostic_v3
 from fairlead.resources.registry import Resources
 
@@ -119,13 +121,16 @@ class OpenApi:
                 return moved_answer(_url(name, tag))
             key = _cache_key(name, media_type)
             document = self._documents.get(key)
+            is_current = True
             if document is None or document.identity != tag:
                 encode = orjson.dumps if media_type == JSON else gnostic_v3.encode_document
-                document = await asyncio.to_thread(
-                    self._pack, tag, encode, self._value(name), media_type
-                )
-                self._documents[key] = document
-        return await document_answer(request, document, for_good=bool(requested_tag))
+                value = await _built(self._steps(name))
+                document = await asyncio.to_thread(self._pack, tag, encode, value, media_type)
+                is_current = self._tags().get(name) == tag
+                if is_current:
+                    self._documents[key] = document
+        for_good = bool(requested_tag) and is_current
+        return await document_answer(request, document, for_good=for_good)
 
     async def _swagger(self, request: Request) -> Answer:
         media_type = _accepted_type(request, (JSON, PROTOBUF), self._names_types)
@@ -137,7 +142,7 @@ class OpenApi:
             if document is None or document.identity != tag:
                 encode = orjson.dumps if media_type == JSON else gnostic.encode_document
                 merge = self.find_others().merge
-                value = await self._swagger_value()
+                value = await _built(self._builder.swagger())
                 if merge is not None:
                     value = await asyncio.to_thread(merge, value)
                 document = await asyncio.to_thread(self._pack, tag, encode, value, media_type)
@@ -160,14 +165,6 @@ class OpenApi:
     def _swagger_tag(self, media_type: str) -> str:
         return identity.of_all([media_type, *self._tags().values(), self.find_others().tag])
 
-    async def _swagger_value(self) -> dict[str, Any]:
-        """Build the OpenAPI 2 document; yields to the event loop after each group-version."""
-        swagger = self._builder.swagger()
-        for group_version in list(self._resources.group_versions()):
-            swagger.add(group_version)
-            await asyncio.sleep(0)
-        return swagger.value()
-
     def _tags(self) -> dict[str, str]:
         """The OpenAPI 3 documents by name, with their digests."""
         generation, tags = self._known_tags
@@ -189,7 +186,7 @@ class OpenApi:
             tags |= {path: identity.of_name(base, path) for path in overview.ISSUER_PATHS}
         return dict(sorted(tags.items()))
 
-    def _value(self, name: str) -> dict[str, Any]:
+    def _steps(self, name: str) -> openapi_documents.Steps:
         builder, groups = self._builder, self._resources.groups
         if name in overview.ISSUER_PATHS:
             return builder.issuer(name)
@@ -207,6 +204,20 @@ class OpenApi:
             case [_, group, version]:
                 return builder.version(groups[group][version])
         raise KeyError(name)
+
+
+async def _built(steps: openapi_documents.Steps) -> dict[str, Any]:
+    """Build a document. The event loop serves others meanwhile."""
+    end = perf_counter() + STEP_SECONDS
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            value: dict[str, Any] = stop.value
+            return value
+        if perf_counter() >= end:
+            await asyncio.sleep(0)
+            end = perf_counter() + STEP_SECONDS
 
 
 def _cache_key(name: str, media_type: str) -> str:

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairlead.auth.authentication import token_file as token_files
 from fairlead.auth.authentication.bearer import Anchor, Audiences, Grant, common
@@ -35,8 +34,7 @@ _ENDED = "a session of the console has ended"
 _ABSENT = "what the session would rest on is not there"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionBasis:
+class SessionBasis(NamedTuple):
     """The dependencies of a session: the unix time when the credentials expire, the objects behind
     them, and the impersonation, if the user is impersonated."""
 
@@ -45,8 +43,7 @@ class SessionBasis:
     impersonation: Impersonation | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(NamedTuple):
     """A token that is valid until `expires` and can be renewed until `ends`."""
 
     token: str
@@ -96,7 +93,7 @@ class ConsoleSessions:
             return None
         expires = min(time() + SESSION_SECONDS, session.ends)
         secret = self._sessions.hand_out(session.user.name, taken.content, expires)
-        return replace(session, token=f"{PREFIX}{secret}", expires=expires)
+        return session._replace(token=f"{PREFIX}{secret}", expires=expires)
 
     def find(self, token: str) -> Session | None:
         """The session of a valid token, else None."""
@@ -119,7 +116,7 @@ class ConsoleSessions:
         expires = min(time() + SESSION_SECONDS, session.ends)
         if not self._sessions.extend(_secret(session.token), expires):
             return None
-        return replace(session, expires=expires)
+        return session._replace(expires=expires)
 
     def end(self, token: str) -> None:
         self._sessions.end(_secret(token))

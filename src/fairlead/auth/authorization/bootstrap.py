@@ -2,7 +2,7 @@
 
 A line that is not indented starts a role:
 
-    clusterrole NAME [to=ROLE] [from=ROLE]
+    clusterrole NAME [to=ROLE...] [from=ROLE]
     role NAME in system|public
 
 `to=` labels it for aggregation into that role, `from=` makes it that aggregated role. The indented
@@ -52,11 +52,13 @@ def autoupdate_annotation(dialect: Dialect) -> str:
     return dialect.label("rbac.authorization.@/autoupdate")
 
 
-def bootstrap_objects(dialect: Dialect, gates: Gates | None = None) -> list[tuple[str, Object]]:
+def bootstrap_objects(
+    dialect: Dialect, gates: Gates | None = None, additional: str = ""
+) -> list[tuple[str, Object]]:
     """All bootstrap objects with the internal names of their resources, without kind and
-    apiVersion."""
+    apiVersion. `additional` are more lines of the table."""
     gates = gates or Gates()
-    text = gates.release.select(text_beside(__file__, "bootstrap.table"))
+    text = gates.release.select(text_beside(__file__, "bootstrap.table") + additional)
     return list(_Reader(dialect, gates).read(text))
 
 
@@ -82,8 +84,8 @@ class _Reader:
         self._role: Object = {}
 
     def read(self, text: str) -> Iterator[tuple[str, Object]]:
-        for line in text.splitlines():
-            words = self._fill_in(line).split()
+        for line in self._fill_in(text).splitlines():
+            words = line.split()
             if not words or words[0] == "#":
                 continue
             if not line.startswith(" "):

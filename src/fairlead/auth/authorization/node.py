@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization import pod_references as kinds
@@ -49,10 +50,10 @@ class Node(ImmediateMode):
     often."""
 
     def __init__(self, dialect: Dialect, graph: NodeGraph, gates: Gates | None = None) -> None:
-        gates = gates or Gates()
+        self._dialect = dialect
+        self._gates = gates = gates or Gates()
         self._graph = graph
         self._lease_namespace = dialect.node_lease_namespace
-        self._rules = CompiledRules(bootstrap_rules(dialect, "system:node", gates))
         storage = dialect.group_name("storage.@")
         self._special: dict[tuple[str, str], Callable[[str, Attributes], Decision]] = {
             ("", kinds.SECRETS): self._read,
@@ -73,6 +74,11 @@ class Node(ImmediateMode):
         if gates["AuthorizeNodeWithSelectors"]:
             self._special["", "nodes"] = self._node
             self._special["", "pods"] = self._pod
+
+    @cached_property
+    def _rules(self) -> CompiledRules:
+        """What all nodes may do. Most servers have no node."""
+        return CompiledRules(bootstrap_rules(self._dialect, "system:node", self._gates))
 
     def decide(self, attributes: Attributes) -> Decision:
         node = node_name(attributes.user)

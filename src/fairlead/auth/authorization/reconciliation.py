@@ -38,12 +38,12 @@ class Objects(Protocol):
 
 
 async def reconcile_bootstrap_objects(
-    dialect: Dialect, objects: Objects, gates: Gates | None = None
+    dialect: Dialect, objects: Objects, gates: Gates | None = None, additional: str = ""
 ) -> None:
     """Create missing objects; restore removed rules, subjects and labels. Additions stay, and an
     object whose autoupdate annotation is `false` is left unchanged. All writes run concurrently, so
     that they share commits."""
-    every = bootstrap_objects(dialect, gates)
+    every = bootstrap_objects(dialect, gates, additional)
     objects_to_write = [(key, value) for key, value in every if objects.serves(key)]
     objects_to_write = [
         (key, _as_split(dialect, objects, key, value)) for key, value in objects_to_write

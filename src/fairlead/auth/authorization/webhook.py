@@ -100,6 +100,9 @@ class Webhook:
             "status": {"allowed": False},
         }
         answer = await self._poster.post_with_retries(review, self._timeout)
+        for name in ("kind", "apiVersion"):
+            if answer.get(name, review[name]) != review[name]:
+                raise CallError(f"the answer is not a {self._api_version} SubjectAccessReview")
         return _decision(answer.get("status"))
 
     def _keep(self, key: bytes, decision: Decision) -> None:
@@ -164,7 +167,9 @@ def _shown(rule: Requirement) -> dict[str, Any]:
 def _decision(status: Any) -> Decision:
     if not isinstance(status, dict):
         raise CallError("the answer has no status")
-    allowed, denied = status.get("allowed") is True, status.get("denied") is True
+    allowed, denied = status.get("allowed") or False, status.get("denied") or False
+    if not (isinstance(allowed, bool) and isinstance(denied, bool)):
+        raise CallError("the decision of the answer is not a boolean")
     reason = status.get("reason", "")
     errors = (_ERROR_BOTH,) if allowed and denied else ()
     return Decision(

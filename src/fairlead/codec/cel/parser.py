@@ -227,8 +227,18 @@ class _Parser:
             return Literal(self._next().place, _CONSTANTS[token.kind])
         if token.kind == "IDENTIFIER" or token.kind == ".":
             return self._name()
-        self.fail((*_OPERANDS, *(self._besides if self._is_revised else ())))
+        try:
+            self.fail((*_OPERANDS, *(self._besides if self._is_revised else ())))
+        except _Stop:
+            if not self._may_go_on():
+                raise
+            return Literal(token.place, None)
         return self._operand()
+
+    def _may_go_on(self) -> bool:
+        """Whether the parser goes on after a missing operand: in front of an operator."""
+        is_operator = self.token.kind in _BINARY or self.token.kind == "?"
+        return self._is_revised and is_operator and len(self._problems) < MAX_SHOWN
 
     def _literal(self, token: Token) -> Node:
         try:
@@ -312,6 +322,9 @@ class _Parser:
 
     def _arguments(self) -> list[Node]:
         arguments: list[Node] = []
+        following = self._tokens[min(self._at + 1, len(self._tokens) - 1)].kind
+        if self._is_revised and self.token.kind not in (*_OPERANDS, ")") and following == ")":
+            self.fail((*_OPERANDS, ")"))  # skips the token
         if self.token.kind != ")":
             self._besides = (")",)
             arguments.append(self.expression())

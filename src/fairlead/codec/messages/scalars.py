@@ -28,7 +28,7 @@ from fairlead.codec.protobuf_wire import (
     signed,
     varint,
 )
-from fairlead.codec.types.times import format_micro_time, format_time, parse_time
+from fairlead.codec.types.times import format_micro_time, format_time, parse_duration, parse_time
 
 _EPOCH, _SECOND = datetime.fromtimestamp(0, UTC), timedelta(seconds=1)
 
@@ -124,6 +124,17 @@ def _only_bytes(raw: bytes) -> bytes:
     return b""
 
 
+def _write_duration(value: str) -> bytes:
+    return b"\x08" + varint(round(parse_duration(value) * 1e9))
+
+
+def _read_duration(raw: bytes) -> str:
+    for number, wire_type, value in fields(raw):
+        if number == 1 and wire_type == VARINT and isinstance(value, int):
+            return f"{signed(value) / 1e9:g}s"
+    return "0s"
+
+
 def _write_raw(value: Any) -> bytes:
     return delimited(b"\x0a", orjson.dumps(value)) if value is not None else b""
 
@@ -169,6 +180,7 @@ SCALARS: dict[str, Form] = {
     "double": Form(FIXED64, double_bytes, double, double_bytes(0.0)),
     "Time": Form(BYTES, _write_time, _read_time, b""),
     "MicroTime": Form(BYTES, _write_micro_time, _read_micro_time, b""),
+    "Duration": Form(BYTES, _write_duration, _read_duration, b""),
     "Quantity": Form(BYTES, _write_quantity, _read_quantity, _write_quantity("0")),
     "IntOrString": Form(BYTES, _write_int_or_string, _read_int_or_string, _write_int_or_string(0)),
     "raw": Form(BYTES, _write_raw, _read_raw, b""),

@@ -18,6 +18,7 @@ from fairlead.codec.types.model import Field, ListOf, MapOf, Object, Presence, S
 from fairlead.codec.types.scalars import SCALAR_ZEROS as SCALAR_ZEROS
 from fairlead.codec.types.scalars import SCALARS, UNCOUNTED, DecodeNotes, Decoder
 from fairlead.codec.types.scalars import Decode as Decode
+from fairlead.codec.types.shown_empty import SHOWN_WHEN_EMPTY
 
 
 class _Called(Decoder):
@@ -261,21 +262,6 @@ def drops_zero(field: Field) -> bool:
     return field.presence is Presence.OMITTED and not is_struct_like(field.type)
 
 
-# Structs for which protobuf messages or rules distinguish an empty list or map from an absent one.
-# The labels of a pod template are another case, see `_Fields.prepare`.
-_SHOWN_WHEN_EMPTY = frozenset(
-    {
-        "IngressSpec",
-        "JSONSchemaProps",
-        "LabelSelector",
-        "LabelSelectorRequirement",
-        "PersistentVolumeSpec",
-        "PodFailurePolicyOnExitCodesRequirement",
-        "ResourceQuotaSpec",
-    }
-)
-
-
 class Remembering(dict[str, Any]):
     """A decoded struct whose empty maps and lists were dropped: `empty` holds their names."""
 
@@ -290,7 +276,7 @@ class _Fields(Decoder):
 
     def __init__(self, struct: Struct) -> None:
         self.struct = struct
-        self.remembers_empty = struct.name in _SHOWN_WHEN_EMPTY
+        self.remembers_empty = struct.name in SHOWN_WHEN_EMPTY
         self.rows: dict[str, _Row] = {}
         self.always: list[Always] = []
         self.ready = False

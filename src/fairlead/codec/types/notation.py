@@ -39,7 +39,9 @@ from fairlead.codec.types.model import (
     Type,
 )
 
-_SCALAR_NAMES = "string int32 int64 bool double bytes Time MicroTime Quantity IntOrString raw any"
+_SCALAR_NAMES = (
+    "string int32 int64 bool double bytes Time MicroTime Duration Quantity IntOrString raw any"
+)
 SCALARS = {name: Scalar(name) for name in _SCALAR_NAMES.split()}
 LIST_META = "meta/v1.ListMeta"
 

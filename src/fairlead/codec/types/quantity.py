@@ -27,7 +27,7 @@ FORMAT_ERROR = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
 
-_SHAPE = re.compile(r"[+-]?\d*(?:\.\d*)?([eEinumkKMGTP]*[+-]?\d*)", re.ASCII)
+_SHAPE = re.compile(r"[+-]?\d*+(?:\.\d*+)?([eEinumkKMGTP]*+[+-]?\d*+)", re.ASCII)
 _SUFFIXES = _BINARY.keys() | _DECIMAL.keys()
 _SUFFIX_ERROR = "unable to parse quantity's suffix"
 

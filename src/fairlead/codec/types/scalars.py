@@ -161,6 +161,7 @@ SCALARS: Final[dict[str, Decoder]] = {
     "bytes": _Bytes(),
     "Time": _Time(),
     "MicroTime": _MicroTime(),
+    "Duration": _String(),
     "Quantity": _Quantity(),
     "IntOrString": _IntOrString("int32", "text"),
     "raw": _Raw(),

@@ -17,6 +17,8 @@ from fairlead.resources.registry import GroupVersion, Resources
 _CUSTOM = (1000, 100)
 # Priorities of unlisted groups, such as those of tests: before custom groups.
 _UNLISTED = (2000, 15)
+# Priorities of groups that an extension server may take over: those that it would register.
+_REPLACEABLE = (100, 100)
 
 
 def _read(dialect: Dialect, text: str) -> dict[tuple[str, str], tuple[int, int]]:
@@ -56,14 +58,22 @@ class LocalVersions:
     def _registration(self, group_version: GroupVersion) -> Registration:
         group, version = group_version.group, group_version.version
         priorities = self._priorities.get((group, version))
-        if priorities is None:
+        if group_version.is_replaceable:
+            priorities = _REPLACEABLE
+        elif priorities is None:
             priorities = _CUSTOM if _is_custom(group_version) else _UNLISTED
         return Registration(f"{version}.{group}", group, version, *priorities)
 
     def is_builtin(self, group: str, version: str) -> bool:
-        """Whether this server serves it without a CustomResourceDefinition."""
+        """Whether only this server serves it, and without a CustomResourceDefinition."""
         served = self._resources.groups.get(group, {}).get(version)
-        return served is not None and not _is_custom(served)
+        return served is not None and not served.is_replaceable and not _is_custom(served)
+
+    def is_replaceable(self, name: str) -> bool:
+        """Whether an extension server may take over the version of an APIService."""
+        version, _, group = name.partition(".")
+        served = self._resources.groups.get(group, {}).get(version)
+        return served is not None and served.is_replaceable
 
     def registered(self, name: str) -> tuple[Registration, bool] | None:
         """The registration for the name of an APIService, and whether a definition caused it. None
@@ -72,22 +82,21 @@ class LocalVersions:
         served = self._resources.groups.get(group, {}).get(version)
         if served is None:
             return None
-        is_builtin = (group, version) in self._priorities
+        is_builtin = self._is_listed(served)
         if not is_builtin and not _is_custom(served):
             return None
         return self._registration(served), not is_builtin
 
     def builtin(self) -> list[str]:
         """Names of the APIServices of built-in group versions."""
-        served = (
-            (group_version.group, group_version.version)
-            for group_version in self._resources.group_versions()
-        )
         return [
-            f"{version}.{group}"
-            for group, version in served
-            if (group, version) in self._priorities
+            f"{group_version.version}.{group_version.group}"
+            for group_version in self._resources.group_versions()
+            if self._is_listed(group_version)
         ]
+
+    def _is_listed(self, served: GroupVersion) -> bool:
+        return served.is_replaceable or (served.group, served.version) in self._priorities
 
     def of_group(self, group: str) -> list[str]:
         """Names of the APIServices of a group's versions."""

@@ -79,7 +79,10 @@ class LocalServices:
                 await self._create(registration, _ALWAYS if always else _AT_START)
         elif registration is not None:
             if label in (_ALWAYS, _AT_START):
-                await self._correct(service, registration)
+                if "service" in service["spec"] and self._local.is_replaceable(key):
+                    await self._give_up(service)
+                else:
+                    await self._correct(service, registration)
         elif label == _ALWAYS or (label == _AT_START and self._was_left(key)):
             options = DeleteOptions(uid=service["metadata"]["uid"])
             await self._client.delete(API_SERVICES, "", key, options)
@@ -93,6 +96,14 @@ class LocalServices:
     async def _create(self, registration: Registration, label: str) -> None:
         metadata = {"name": registration.name, "labels": {self._label: label}}
         await self._client.create(API_SERVICES, {"metadata": metadata, "spec": _spec(registration)})
+
+    async def _give_up(self, service: Object) -> None:
+        """Leave an APIService to the user who registered another server with it."""
+        metadata = service["metadata"]
+        labels = {name: text for name, text in metadata["labels"].items() if name != self._label}
+        await self._client.replace(
+            API_SERVICES, {**service, "metadata": {**metadata, "labels": labels}}
+        )
 
     async def _correct(self, service: Object, registration: Registration) -> None:
         if service.get("spec") != _spec(registration):

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -25,7 +25,9 @@ from cryptography.x509 import (
 
 from fairlead.base import clock
 from fairlead.base.files import stamp
-from fairlead.controllers.certificates.request_content import RequestContent
+
+if TYPE_CHECKING:
+    from fairlead.controllers.certificates.request_content import RequestContent
 
 logger = logging.getLogger("fairlead.controllers")
 

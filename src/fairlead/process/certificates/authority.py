@@ -9,7 +9,6 @@ import os
 import ssl
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -96,8 +95,7 @@ def _no_password() -> str:
     raise ValueError("the key is encrypted")
 
 
-@dataclass(frozen=True, slots=True)
-class Pki:
+class Pki(NamedTuple):
     """The files below `<data-dir>/pki`."""
 
     ca: Pair
@@ -109,7 +107,7 @@ class Pki:
 
     def with_proxy(self, pair: Pair) -> Pki:
         """Use a certificate for extension servers that another CA issued."""
-        return replace(self, proxy_client=pair, own_proxy=False)
+        return self._replace(proxy_client=pair, own_proxy=False)
 
 
 def pki_of(directory: Path) -> Pki:

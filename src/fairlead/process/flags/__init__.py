@@ -1,1 +1,2 @@
-"""The command line of `fairlead serve`: `serve` defines the flags, `checks` validates them."""
+"""The command line of `fairlead serve`: `serve` defines the flags, with `storage` and
+`simulation`; `checks` validates them."""

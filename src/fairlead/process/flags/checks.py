@@ -13,6 +13,7 @@ from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.controllers.catalogue import parse_controllers
 from fairlead.controllers.certificates.flags import SigningFlagError, check_signing_flags
 from fairlead.controllers.servers.flags import ServersFlagError, check_servers_flags
+from fairlead.controllers.simulation import setup as simulation
 from fairlead.process.flags.serve import MAX_WORKERS
 from fairlead.resources.gates import GateError, parse_gates
 from fairlead.resources.registry import Resources
@@ -96,6 +97,8 @@ def _check_authorization(options: argparse.Namespace) -> None:
 def _check_runtime_config(options: argparse.Namespace) -> None:
     dialect = DIALECTS[options.dialect]
     resources = Resources(dialect, BuiltinTypes(dialect, release_of(options)))
+    if options.simulate_nodes:
+        simulation.add_metrics_group(resources)
     try:
         apply_runtime_config(resources, options.runtime_config)
     except RuntimeConfigError as error:

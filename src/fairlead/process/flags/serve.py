@@ -16,6 +16,7 @@ from fairlead.base.release import RELEASES
 from fairlead.controllers.catalogue import DEFAULT_CONTROLLERS, parse_controllers
 from fairlead.controllers.certificates.flags import add_signing_flags
 from fairlead.controllers.servers.flags import add_servers_flags
+from fairlead.process.flags.simulation import add_simulation_flags
 from fairlead.process.flags.storage import add_storage_flags
 from fairlead.process.flags.values import (
     address,
@@ -39,7 +40,6 @@ from fairlead.wire.incoming.limits import MAX_CONNECTIONS, MAX_CONNECTIONS_OF_AN
 from fairlead.wire.outgoing.flags import add_reaching_flags
 
 MAX_WORKERS = 64
-MAX_NODES = 5_000
 
 
 def add_serve_flags(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +56,7 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     add_signing_flags(parser, duration)
     add_reaching_flags(parser)
     add_audit_flags(parser, duration, whole_number)
-    add_simulation_flags(parser, whole_number)
+    add_simulation_flags(parser)
 
 
 # Name, default and help text of flags.
@@ -388,23 +388,4 @@ def _add_authorization_flags(parser: argparse.ArgumentParser) -> None:
         default=30.0,
         metavar="DURATION",
         help="how long its answers that refuse are cached",
-    )
-
-
-def add_simulation_flags(
-    parser: argparse.ArgumentParser, whole_number: Callable[[str], int]
-) -> None:
-    def count(text: str) -> int:
-        number = whole_number(text)
-        if number > MAX_NODES:
-            raise argparse.ArgumentTypeError(f"{text} are too many nodes: {MAX_NODES} at most")
-        return number
-
-    parser.add_argument_group("Simulation").add_argument(
-        "--simulate-nodes",
-        type=count,
-        default=0,
-        metavar="N",
-        help="number of simulated nodes, with a scheduler; pods on them start, run"
-        " and end without containers",
     )

@@ -30,6 +30,7 @@ class Worker:
     def __init__(self, slot: WorkerSlot, workers: int) -> None:
         self.worker_slot = slot
         self.slot = slot.slot
+        self.workers = workers
         self._rpc = RpcServer(slot.peers)
         self._aggregator = MetricsAggregator(slot.directory, slot.number, workers, self._rpc)
         self._sharing: Sharing | None = None

@@ -12,7 +12,6 @@ from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.json_numbers import plain
 from fairlead.codec.types.mismatch import source_text
 from fairlead.codec.types.model import Struct
-from fairlead.codec.types.names import path_segment
 from fairlead.resources.causes import Causes, GoValue
 from fairlead.resources.custom.schema import rules
 from fairlead.resources.custom.schema.decode import DecoderBuilder
@@ -21,7 +20,7 @@ from fairlead.resources.custom.schema.list_types import repeats_check
 from fairlead.resources.custom.schema.markers import Markers, Schema, has_rules, items_schema
 from fairlead.resources.custom.schema.problems import report
 from fairlead.resources.custom.schema.values import ValueChecks
-from fairlead.resources.metadata import check_metadata
+from fairlead.resources.metadata import check_embedded_metadata
 
 _META = ("metadata", "apiVersion", "kind")
 _NO_METADATA = Struct("ObjectMeta", preserve_unknown=True)
@@ -107,18 +106,6 @@ class _Defaults:
             assert decode is not None
             schema["default"] = decode(default, [])  # drops unknown metadata fields
         return invalid
-
-
-# Metadata of embedded objects
-
-_SOME_NAME = "fakename"  # an embedded object need not have a name
-
-
-def check_embedded_metadata(metadata: dict[str, Any], path: str, causes: Causes) -> None:
-    """The `metadata_rules` for `compile_schema`."""
-    named = {**metadata, "name": metadata.get("name") or _SOME_NAME}
-    namespaced = bool(metadata.get("namespace"))
-    check_metadata(named, namespaced, path_segment, causes, path, qualified=False)
 
 
 # Limit of the nesting depth of schemas

@@ -16,7 +16,7 @@ from fairlead.resources.causes import Causes, GoValue
 from fairlead.resources.context import Context
 from fairlead.resources.core.pods.container_lists import DECLARED_LISTS
 from fairlead.resources.core.pods.spec import check_pod_template
-from fairlead.resources.go_values import given_map, go_map
+from fairlead.resources.go_values import given_list, given_map, go_map
 from fairlead.resources.internal_types import internal_value
 from fairlead.resources.networking.shared import check_prefixed_path
 from fairlead.resources.rules import (
@@ -101,15 +101,17 @@ NOT_INDEXED = "requires indexed completion mode"
 
 
 def _success_policy_shown(policy: Object) -> Object:
+    rules = given_list(policy, "rules")
+    if not rules:
+        return {"Rules": rules}
     return {
         "Rules": [
             {
                 "SucceededIndexes": rule.get("succeededIndexes"),
                 "SucceededCount": rule.get("succeededCount"),
             }
-            for rule in policy.get("rules") or ()
+            for rule in rules
         ]
-        or None
     }
 
 

@@ -39,6 +39,8 @@ _MODULES = (
     "fairlead.resources.storage.columns",
     "fairlead.resources.core.volume_columns",
 )
+# Of groups that few servers have; loaded for the first Table of the group.
+_OPTIONAL = {"metrics": "fairlead.resources.metrics.columns"}
 _NO_TIME = "0001-01-01T00:00:00Z"
 _SAME_OBJECT = frozenset({"status", "approval", "ephemeralcontainers", "finalize"})
 
@@ -87,4 +89,7 @@ def printer_for(resource_key: str, dialect: Dialect = CLUSTER, release: Release 
         return SCALE
     if subresource and subresource not in _SAME_OBJECT:
         return DEFAULT
+    if group in _OPTIONAL:
+        optional: dict[str, Printer] = import_module(_OPTIONAL[group]).PRINTERS
+        return optional[f"{group}/{version}/{resource}"]
     return _printers(dialect, release).get(f"{group}/{version}/{resource}", DEFAULT)

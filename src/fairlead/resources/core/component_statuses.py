@@ -12,16 +12,19 @@ from fairlead.resources.gates import Gates
 Probe = Callable[[], str]
 
 
-def component_status(name: str, probe: Probe) -> Object:
+def component_status(name: str, probe: Probe, gates: Gates) -> Object:
     """The status of a component, probed now."""
+    metadata: Object = {"name": name}
+    if not gates["OmittedCreationTimestamps"]:
+        metadata["creationTimestamp"] = None
     trouble = probe()
     condition = {"type": "Healthy", "status": "False" if trouble else "True"}
-    condition |= {"message": trouble, "error": trouble} if trouble else {"message": "ok"}
-    return {"metadata": {"name": name, "creationTimestamp": None}, "conditions": [condition]}
+    condition["message"] = trouble or "ok"
+    return {"metadata": metadata, "conditions": [condition]}
 
 
-def component_statuses(probes: Mapping[str, Probe]) -> list[Object]:
-    return [component_status(name, probe) for name, probe in probes.items()]
+def component_statuses(probes: Mapping[str, Probe], gates: Gates) -> list[Object]:
+    return [component_status(name, probe, gates) for name, probe in probes.items()]
 
 
 def find_component(name: str, probes: Mapping[str, Probe], gates: Gates) -> Object:
@@ -30,4 +33,4 @@ def find_component(name: str, probes: Mapping[str, Probe], gates: Gates) -> Obje
         if gates["ComponentStatusNotFound"]:
             raise not_found(ResourceRef("", "componentstatus", name))
         raise StatusError(500, "", f"Component not found: {name}")
-    return component_status(name, probes[name])
+    return component_status(name, probes[name], gates)

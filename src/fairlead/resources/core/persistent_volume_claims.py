@@ -164,8 +164,7 @@ def _check_spec_change(
 ) -> None:
     spec, old_spec = deepcopy(value["spec"]), deepcopy(old["spec"])
     if not old_spec.get("volumeName"):
-        spec.pop("volumeName", None)
-        old_spec.pop("volumeName", None)
+        keep(old_spec, spec, "volumeName")  # may be set once
     if _moves_class_to_field(value, old, context):
         spec.pop("storageClassName", None)
     else:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fairlead.base.caches import BoundedCache
 from fairlead.base.dialect import Dialect
 from fairlead.base.meter import SizeLimitExceeded
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.model import Object, Struct
-from fairlead.codec.types.names import path_segment
 from fairlead.resources.apiextensions.conditions import (
     ESTABLISHED,
     NAMES_ACCEPTED,
@@ -24,7 +23,7 @@ from fairlead.resources.apiextensions.conditions import (
 )
 from fairlead.resources.custom import schema as custom_schema
 from fairlead.resources.custom.scale import ScalePaths
-from fairlead.resources.metadata import check_metadata
+from fairlead.resources.metadata import check_embedded_metadata
 from fairlead.storage.version import Version
 
 if TYPE_CHECKING:
@@ -33,13 +32,6 @@ if TYPE_CHECKING:
 DEFINITIONS = "apiextensions/v1/customresourcedefinitions"
 _MAX_CACHE_BYTES = 2 * 1024 * 1024
 _MAX_ENTRY_BYTES = 64 * 1024
-
-
-def check_embedded_metadata(metadata: Object, path: str, causes: Any) -> None:
-    """Check the metadata of an embedded object, which need not have a name."""
-    namespaced = bool(metadata.get("namespace"))
-    named = {**metadata, "name": metadata.get("name") or "unnamed"}
-    check_metadata(named, namespaced, path_segment, causes, path, qualified=False)
 
 
 class Converter(Protocol):

@@ -59,8 +59,7 @@ class IPAddressBehaviour(Behaviour):
     def name_rule(text: str) -> list[str]:
         return canonical_address_errors(text)
 
-    def check_create(self, value: Object, causes: Causes, context: Context) -> None:
-        super().check_create(value, causes, context)
+    def check(self, value: Object, causes: Causes, context: Context) -> None:
         reference = value["spec"].get("parentRef")
         if reference is None:
             causes.required("spec.parentRef")

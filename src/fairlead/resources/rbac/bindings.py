@@ -27,6 +27,7 @@ class RoleBindingBehaviour(OrderedBehaviour):
         Step.METADATA_CHANGE,
         Step.CHANGE,
     )
+    once_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE, Step.CHANGE)
 
     def fill_defaults(self, value: Object, context: Context) -> None:
         for subject in value.get("subjects") or ():

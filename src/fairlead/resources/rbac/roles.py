@@ -21,6 +21,7 @@ _MAX_RULES = 5_000  # all rules are compiled again when a role is written
 class RoleBehaviour(OrderedBehaviour):
     name_rule = staticmethod(path_segment)
     update_order = (Step.METADATA, Step.RULES, Step.METADATA, Step.RULES, Step.METADATA_CHANGE)
+    once_order = (Step.METADATA, Step.RULES, Step.METADATA_CHANGE)
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         self.check_again(value, {}, causes, context)

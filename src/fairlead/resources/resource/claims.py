@@ -134,6 +134,8 @@ class ResourceClaimTemplateBehaviour(Behaviour):
         ClaimRules(causes, self.resource.release).check(value["spec"]["spec"], "spec.spec")
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
+        check_metadata(value["metadata"], self.resource.namespaced, self.name_rule, causes)
+        self.check(value, causes, context)
         self.check_metadata_change(value, old, causes)
         if value["spec"] != old["spec"]:
             shown = internal_value(self.resource.stored_struct.fields["spec"].type, value["spec"])

@@ -9,8 +9,8 @@ from support.custom_schemas import METADATA, compiled, decoded, errors_of, of_fi
 
 from fairlead.codec.types.decode import decoder, unknown_paths_of_custom
 from fairlead.codec.types.mismatch import DecodeError
-from fairlead.resources.apiextensions.schema_defaults import check_embedded_metadata
 from fairlead.resources.custom.schema import CustomSchema
+from fairlead.resources.metadata import check_embedded_metadata
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"
@@ -211,6 +211,27 @@ def test_metadata_of_an_embedded_object_gets_no_default_that_it_cannot_have(
     value = widget(given)
     created.fill_defaults(value)
     assert value["spec"]["f"] == {"metadata": {"name": "n"}}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "field"),
+    [
+        ({"namespace": "~"}, "spec.t.metadata.namespace"),
+        ({"managedFields": [{}]}, "spec.t.metadata.managedFields[0].operation"),
+        ({"labels": {"~": "x"}}, "spec.t.metadata.labels"),
+    ],
+)
+def test_metadata_of_an_embedded_object_has_the_rules_of_metadata(
+    metadata: Any, field: str
+) -> None:
+    found = errors_of(of_template(), {"t": {**POD, "metadata": metadata}})
+    assert [path for path, _, _ in found] == [field]
+
+
+def test_null_is_no_metadata_if_the_schema_describes_it() -> None:
+    described = {"type": "object", EMBEDDED: True, "properties": {"metadata": {"type": "object"}}}
+    manifest = {**POD, "metadata": None}
+    assert decoded(of_field(described), {"f": manifest}) == {"f": POD}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from support.custom_schemas import compiled, errors_of, of_field, of_spec
 
+from fairlead.base.release import V1_36
 from fairlead.resources.causes import Causes
 
 OBJECT = {"type": "object"}
@@ -214,6 +215,21 @@ def test_null_in_a_list_has_the_wrong_type() -> None:
 def test_a_number_or_a_text_is_nothing_else() -> None:
     schema = of_field({"x-kubernetes-int-or-string": True})
     assert errors_of(schema, {"f": 1.5}) == [wrong_type("spec.f", "integer,string", "number")]
+
+
+def test_a_fraction_has_no_integer_format() -> None:
+    schema = of_field({"type": "integer", "format": "int32"}, release=V1_36)
+    assert errors_of(schema, {"f": 1.5})[0] == wrong_type("spec.f", "int32", "float64")
+    schema = of_field({"type": "integer"})
+    assert errors_of(schema, {"f": 1.5}) == [wrong_type("spec.f", "integer", "number")]
+
+
+def test_later_releases_check_an_object_with_too_many_properties_further() -> None:
+    field = {"type": "object", "maxProperties": 1, "additionalProperties": {"type": "integer"}}
+    value = {"f": {"a": "x", "b": 1}}
+    assert [path for path, _, _ in errors_of(of_field(field), value)] == ["spec.f"]
+    later = of_field(field, release=V1_36)
+    assert [path for path, _, _ in errors_of(later, value)] == ["spec.f", "spec.f.a"]
 
 
 def test_what_is_required_must_be_there() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from fairlead.admission.plugins.pod_security.levels import (
     LEVELS,
@@ -17,11 +17,10 @@ from fairlead.codec.configuration_files import Section
 from fairlead.codec.types.names import dns_label, dns_subdomain
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """The default policy of namespaces without labels, and the exemptions from all policies."""
 
-    defaults: Policy = field(default_factory=Policy)
+    defaults: Policy = Policy()
     usernames: frozenset[str] = frozenset()
     namespaces: frozenset[str] = frozenset()
     runtime_classes: frozenset[str] = frozenset()

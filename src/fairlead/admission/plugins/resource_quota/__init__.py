@@ -17,6 +17,7 @@ from fairlead.admission.plugins.resource_quota.limited_resources import (
     limited_scopes,
     read_limited,
 )
+from fairlead.admission.plugins.resource_quota.measures import Measures
 from fairlead.admission.plugins.resource_quota.quotas import Quota, Quotas, increase
 from fairlead.admission.plugins.resource_quota.scopes import (
     CLAIMS,
@@ -26,7 +27,7 @@ from fairlead.admission.plugins.resource_quota.scopes import (
     pod_is_terminating,
     scopes_of,
 )
-from fairlead.admission.plugins.resource_quota.usage import Measure, Measures, Usage
+from fairlead.admission.plugins.resource_quota.usage import Measure, Usage
 from fairlead.admission.plugins.version_facts import FindCollection
 from fairlead.base import budget
 from fairlead.base.dialect import Dialect
@@ -56,9 +57,11 @@ class ResourceQuota(PluginBase):
         collection: FindCollection,
         configured: Section | None = None,
     ) -> None:
+        self._dialect = dialect
         self._find = find
+        self._find_collection = collection
         self._collection = collection(QUOTAS)
-        self._measures = Measures(dialect)
+        self._measures: Measures | None = None
         self._quotas = Quotas()
         self._limited = read_limited(configured)
 
@@ -85,6 +88,9 @@ class ResourceQuota(PluginBase):
         """The measure of a write's resource; None for writes that add to no quota."""
         if not attributes.namespace or attributes.operation not in (CREATE, UPDATE):
             return None
+        if self._measures is None:
+            gates = attributes.context.gates
+            self._measures = Measures(self._dialect, gates, self._find_collection)
         if attributes.resource.key == f"{PODS}/resize" or _changes_scopes(attributes):
             return self._measures.of(attributes.resource.main)
         measure = self._measures.of(attributes.resource)

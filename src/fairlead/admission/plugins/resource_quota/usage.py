@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
@@ -23,34 +22,28 @@ from fairlead.resources.core.pods.resources import (
     is_native,
 )
 from fairlead.resources.registry import Resource
+from fairlead.resources.resource.extended_names import OF_CLASS
 
 Usage = dict[str, Amount]
 
 ONE = Amount(Decimal(1))
 NOTHING = Amount(Decimal(0))
-_REQUESTS, _LIMITS = "requests.", "limits."
-# Resources of the core group that quotas may count by their plain names too.
-_BARE_NAMES = ("configmaps", "replicationcontrollers", "resourcequotas", "secrets")
-# Never counted: not stored, or too short-lived.
-_IGNORED = (
-    "core/events",
-    "events/events",
-    "core/bindings",
-    "authorization/localsubjectaccessreviews",
-)
-_MAX_DEVICES = 32  # of a request for all devices
+REQUESTS, _LIMITS = "requests.", "limits."
+_NO_PREFIX = "\0"  # of no name
 _ONE_POD: Usage = {"count/pods": ONE}
 # A quota on these requires every container to state its share.
 _NAMED_BY_ALL = frozenset(
-    f"{prefix}{name}" for prefix in ("", _REQUESTS, _LIMITS) for name in ("cpu", "memory")
+    f"{prefix}{name}" for prefix in ("", REQUESTS, _LIMITS) for name in ("cpu", "memory")
 )
 
 
 class Measure(Protocol):
     """Computes the usage of objects of one resource. Without `measures_updates`, updates cannot
-    change usage. Returned usage is shared and must not be modified."""
+    change usage. With `depends_on_others`, changes of other objects can. Returned usage is shared
+    and must not be modified."""
 
     measures_updates: bool
+    depends_on_others: bool
 
     def matching(self, names: AbstractSet[str]) -> list[str]:
         """The names in a quota that apply to this resource."""
@@ -70,6 +63,7 @@ class Counting:
     """Counts objects."""
 
     measures_updates = False
+    depends_on_others = False
 
     def __init__(self, *names: str) -> None:
         self._names = names
@@ -143,34 +137,6 @@ class Claims(Counting):
         return usage
 
 
-class DeviceClaims(Counting):
-    """Counts claims on devices and, by device class, the devices that they may get."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        self._count = f"count/resourceclaims.{dialect.group_name('resource.@')}"
-        super().__init__(self._count)
-        self._of_class = f".deviceclass.{dialect.group_name('resource.@')}/devices"
-
-    def matching(self, names: AbstractSet[str]) -> list[str]:
-        return [name for name in names if name in self._usage or name.endswith(self._of_class)]
-
-    def usage(self, value: Object) -> Usage:
-        counts: Counter[str] = Counter()
-        for request in value["spec"]["devices"]["requests"] or ():
-            # Of several alternatives the largest number of each class counts.
-            most: dict[str, int] = {}
-            exactly = request.get("exactly")
-            for each in [exactly] if exactly is not None else request.get("firstAvailable") or ():
-                count = (
-                    _MAX_DEVICES if each.get("allocationMode") == "All" else each.get("count", 0)
-                )
-                name = each["deviceClassName"]
-                most[name] = max(most.get(name, 0), count)
-            counts.update(most)
-        usage = {f"{name}{self._of_class}": Amount(Decimal(n)) for name, n in counts.items()}
-        return {self._count: ONE, **usage}
-
-
 def _storage(claim: Object) -> Amount | None:
     """The requested or the allocated storage, whichever is more, in whole bytes."""
     requested = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
@@ -187,21 +153,26 @@ class Pods:
     """Counts pods and, until they end, their requests and limits."""
 
     measures_updates = False
+    depends_on_others = False
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, *, has_devices: bool) -> None:
         self._dialect = dialect
         self._cache = ContentCache[Usage]("measured pods")
+        # Resources that stand for a class of devices are counted like those of others.
+        self._of_devices = dialect.label(OF_CLASS) if has_devices else _NO_PREFIX
         self._names = {"count/pods", "pods"} | {
-            f"{prefix}{name}" for prefix in ("", _REQUESTS, _LIMITS) for name in CONTAINER_RESOURCES
+            f"{prefix}{name}" for prefix in ("", REQUESTS, _LIMITS) for name in CONTAINER_RESOURCES
         }
 
     def matching(self, names: AbstractSet[str]) -> list[str]:
         return [name for name in names if name in self._names or self._is_special(name)]
 
     def _is_special(self, name: str) -> bool:
-        if name.startswith((HUGE_PAGES, _REQUESTS + HUGE_PAGES)):
+        if name.startswith((HUGE_PAGES, REQUESTS + HUGE_PAGES)):
             return True
-        return name.startswith(_REQUESTS) and not is_native(name, self._dialect)
+        if not name.startswith(REQUESTS):
+            return False
+        return not is_native(name, self._dialect) or name.startswith(REQUESTS + self._of_devices)
 
     def usage(self, value: Object) -> Usage:
         return self._pod_usage(value["spec"]) if is_counted(value) else _ONE_POD
@@ -221,9 +192,9 @@ class Pods:
     ) -> None:
         for name, text in requests.items():
             if name in CONTAINER_RESOURCES or name.startswith(HUGE_PAGES):
-                usage[name] = usage[_REQUESTS + name] = text
-            elif is_extended(name, self._dialect):
-                usage[_REQUESTS + name] = text
+                usage[name] = usage[REQUESTS + name] = text
+            elif is_extended(name, self._dialect) or name.startswith(self._of_devices):
+                usage[REQUESTS + name] = text
         for name in CONTAINER_RESOURCES:
             if name in limits:
                 usage[_LIMITS + name] = limits[name]
@@ -269,29 +240,3 @@ def deletion_deadline(pod: Object) -> datetime | None:
     if going is None or grace is None:
         return None
     return parse_time(going) + timedelta(seconds=grace)
-
-
-class Measures:
-    """The measures of all resources, custom ones included."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        self._special: dict[str, Measure] = {
-            "core/v1/pods": Pods(dialect),
-            "core/v1/services": Services(),
-            "core/v1/persistentvolumeclaims": Claims(dialect),
-            "resource/v1/resourceclaims": DeviceClaims(dialect),
-        }
-
-    def of(self, resource: Resource) -> Measure | None:
-        """The measure of a resource; None if it is not counted."""
-        if not resource.namespaced or resource.parent is not None:
-            return None
-        if f"{resource.group_version.short}/{resource.name}" in _IGNORED:
-            return None
-        measure = self._special.get(resource.key)
-        if measure is None:
-            names = [count_name(resource)]
-            if not resource.group and resource.name in _BARE_NAMES:
-                names.append(resource.name)
-            measure = self._special[resource.key] = Counting(*names)
-        return measure

@@ -138,7 +138,7 @@ class DecoderBuilder:
     def _embedded(self, schema: Schema, keeps: bool) -> Decode:
         """An embedded object; its metadata has the type of object metadata."""
         properties = dict(schema.get("properties") or {})
-        properties.pop("metadata", None)
+        drops_null = properties.pop("metadata", None) is not None
         body = self._object({**schema, "properties": properties}, keeps, known_names=TYPE_META)
         metadata = decoder(self._metadata)
 
@@ -147,6 +147,8 @@ class DecoderBuilder:
             if out.__class__ is not dict or "metadata" not in value:
                 return out
             given_metadata = value["metadata"]
+            if given_metadata is None and drops_null:
+                return {name: item for name, item in out.items() if name != "metadata"}
             try:
                 decoded = metadata({} if given_metadata is None else given_metadata, unknown)
             except DecodeError:

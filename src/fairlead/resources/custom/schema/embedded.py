@@ -6,11 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
+import orjson
+
 from fairlead.base.release import Reworded
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.mismatch import DecodeError, shown
 from fairlead.codec.types.model import Struct
 from fairlead.codec.types.names import dns_1035_label
+from fairlead.resources.causes import escaped_json, show_json
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
 from fairlead.resources.custom.schema.problems import INVALID, REQUIRED, Causes
 
@@ -67,15 +70,21 @@ class EmbeddedChecks:
             if name in ("apiVersion", "kind"):
                 error = _type_meta_error(name, item)
                 if error:
-                    causes.add(INVALID, path + name, f"Invalid value: {shown(item)}: {error}")
+                    causes.add(INVALID, path + name, f"Invalid value: {self._shown(item)}: {error}")
             elif name == "metadata":
                 self._check_metadata(item, path + name, causes)
+
+    def _shown(self, value: Any) -> str:
+        if not self._markers.is_later:
+            return shown(value)
+        is_nested = isinstance(value, (dict, list))
+        return escaped_json(value, orjson.OPT_SORT_KEYS) if is_nested else show_json(value)
 
     def _check_metadata(self, value: Any, path: str, causes: Causes) -> None:
         try:
             metadata = decoder(self._metadata)(value, [])
         except DecodeError as error:
-            causes.add(INVALID, path, f"Invalid value: {shown(value)}: {error}")
+            causes.add(INVALID, path, f"Invalid value: {self._shown(value)}: {error}")
             return
         if self._rules is not None:
             self._rules(metadata, path, causes)
@@ -89,8 +98,9 @@ class EmbeddedTypes(EmbeddedChecks):
 
     def _check(self, value: dict[str, Any], path: str, causes: Causes) -> None:
         for name in ("apiVersion", "kind"):
-            if name in value and not isinstance(value[name], str):
-                causes.add(INVALID, path + name, f"Invalid value: {shown(value[name])}: {NO_TEXT}")
+            item = value.get(name, "")
+            if not isinstance(item, str):
+                causes.add(INVALID, path + name, f"Invalid value: {self._shown(item)}: {NO_TEXT}")
         if value.get("metadata") is not None:
             self._check_metadata(value["metadata"], path + "metadata", causes)
 

@@ -69,7 +69,8 @@ def _own(schema: Schema, markers: Markers) -> Check | None:
 def _repeated_keys(value: list[Any], keys: tuple[str, ...], is_later: bool) -> list[Problem] | None:
     for index, item in enumerate(value):
         if item is not None and item.__class__ is not dict:
-            problem = invalid(shown(item), "must be an object for an array of list-type map")
+            given = show_json(item) if is_later else shown(item)
+            problem = invalid(given, "must be an object for an array of list-type map")
             return at(problem, f"[{index}]")
     list_keys = [{key: item[key] for key in keys if key in item} if item else {} for item in value]
     return _repeated_items(value, list_keys, is_later)

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from fairlead.base import meter
+from fairlead.base.metrics import REGISTRY
 from fairlead.codec.cel.compile import Program, compile_expression
 from fairlead.codec.cel.environment import Environment
 from fairlead.codec.cel.errors import (
@@ -54,6 +56,17 @@ MESSAGE_OUT_OF_BUDGET = (
     " rules will be run"
 )
 
+_DURATIONS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_COMPILING = REGISTRY.histogram(
+    "apiserver_cel_compilation_duration_seconds",
+    "Duration of compiling the validation rules of a schema.",
+    _DURATIONS,
+)
+_EVALUATING = REGISTRY.histogram(
+    "apiserver_cel_evaluation_duration_seconds",
+    "Duration of evaluating the validation rules of a schema on an object.",
+    _DURATIONS,
+)
 # Causes after which the rules are not evaluated; later releases add an unsupported value.
 _BLOCKING = (REQUIRED, TOO_LONG, TOO_MANY, TYPE)
 _REASONS = {
@@ -195,7 +208,10 @@ def _rule(rule: Schema, schema: Schema, of: Declared, environment: Environment) 
 
 def rule_checker(schema: Schema, markers: Markers, environment: Environment) -> RuleCheck | None:
     """A function that evaluates the rules in a schema on an object and the object it replaces."""
+    started = perf_counter()
     node = rules_of(schema, markers, environment)
+    if node is not None:
+        _COMPILING.observe(perf_counter() - started)
     return partial(_check, node, environment.is_revised) if node is not None else None
 
 
@@ -214,8 +230,9 @@ def _check(
         null = "null" if is_later else '"null"'
         causes.add(INVALID, "<nil>", f"Invalid value: {null}: {NOT_CHECKED}")
         return
-    run = _Run(causes, is_later, warn)
+    run, started = _Run(causes, is_later, warn), perf_counter()
     run.visit(node, value, old, "", _Place(correlated, None))
+    _EVALUATING.observe(perf_counter() - started)
 
 
 def check_default(

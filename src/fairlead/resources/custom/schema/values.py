@@ -199,7 +199,7 @@ def _type_check(
         return None
 
     is_fraction = value_class is float and "integer" in types
-    if form and value_class in _VALUE_FORMATS and not is_fraction:
+    if form and value_class in _VALUE_FORMATS:
         name, expected = _VALUE_FORMATS[value_class], form
 
     def text(path: str) -> str:
@@ -257,14 +257,18 @@ def _unique(value: list[Any]) -> list[Problem] | None:
 
 
 def _sized(minimum: int, maximum: int | None, rest: Check | None, is_later: bool) -> Check:
-    """An object with a wrong number of properties is not checked any further."""
+    """Before the later release, an object with a wrong number of properties is not checked any
+    further."""
 
     def check(value: dict[str, Any]) -> list[Problem] | None:
+        problems: list[Problem] = []
         if len(value) < minimum:
-            return [bad(len(value), f"should have at least {minimum} properties")]
-        if maximum is not None and len(value) > maximum:
-            return [_too_many(len(value), maximum, is_later)]
-        return rest(value) if rest is not None else None
+            problems.append(bad(len(value), f"should have at least {minimum} properties"))
+        elif maximum is not None and len(value) > maximum:
+            problems.append(_too_many(len(value), maximum, is_later))
+        if problems and not is_later:
+            return problems
+        return problems + (rest(value) or []) if rest is not None else problems
 
     return check
 
