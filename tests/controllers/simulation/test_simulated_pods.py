@@ -39,7 +39,7 @@ def test_a_pod_of_release_1_36_says_whether_it_has_a_network(pods_1_36: Pods) ->
     pods.await_ready()
     assert pods.read()["status"]["conditions"][0]["type"] == kind
     assert pods.condition("p", kind)["status"] == "True"
-    pods.create("q", container(), restartPolicy="Never")
+    pods.create("q", container(image="job:1"), restartPolicy="Never")
     pods.await_phase("Succeeded", "q")
     assert pods.condition("q", kind)["status"] == "False"
 
@@ -124,7 +124,7 @@ def test_a_failed_preparation_fails_a_pod_that_is_not_restarted(pods: Pods) -> N
 
 
 def test_a_pod_that_is_not_restarted_completes(any_pods: Pods) -> None:
-    any_pods.create(restartPolicy="Never")
+    any_pods.create("p", container(image="job:1"), restartPolicy="Never")
     status = any_pods.await_phase("Succeeded")
     ended = status["containerStatuses"][0]["state"]["terminated"]
     assert (ended["exitCode"], ended["reason"]) == (0, "Completed")
@@ -144,8 +144,8 @@ def test_a_pod_fails_with_its_exit_code_when_its_time_has_come(pods: Pods) -> No
 def test_only_what_failed_is_restarted_on_failure(pods: Pods) -> None:
     pods.create(
         "p",
-        container("good"),
-        container("bad"),
+        container("good", image="job:1"),
+        container("bad", image="job:1"),
         restartPolicy="OnFailure",
         annotations=behaviour(**{"exit_code.bad": "1"}),
     )

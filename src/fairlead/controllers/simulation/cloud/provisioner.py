@@ -119,13 +119,20 @@ class Provisioner:
         elif not namespace:
             self._share_room(name)
         else:
-            self._stop_waiting(key)
-            claim = self._client.find(CLAIMS, namespace, name)
-            if claim is None:
-                self._changes.waiting_for_pod.discard(key)
-            elif not is_going(claim):
-                return await self._settle(claim)
+            awaited = self._stop_waiting(key)
+            left = await self._sync_claim(namespace, name)
+            if awaited is not None and key not in self._waits_for:
+                # Room that was offered to this claim and not taken is for the others.
+                self._share_room(awaited)
+            return left
         return None
+
+    async def _sync_claim(self, namespace: str, name: str) -> float | None:
+        claim = self._client.find(CLAIMS, namespace, name)
+        if claim is None:
+            self._changes.waiting_for_pod.discard(f"{namespace}/{name}")
+            return None
+        return None if is_going(claim) else await self._settle(claim)
 
     async def _settle(self, claim: Object) -> float | None:
         try:
@@ -265,13 +272,15 @@ class Provisioner:
         self._waiting[awaited][key] = needed
         self._waits_for[key] = awaited
 
-    def _stop_waiting(self, key: str) -> None:
+    def _stop_waiting(self, key: str) -> str | None:
+        """Returns what the claim waited for: a class, or the key of a claim to clone."""
         awaited = self._waits_for.pop(key, None)
         if awaited is not None:
             waiting = self._waiting[awaited]
             del waiting[key]
             if not waiting:
                 del self._waiting[awaited]
+        return awaited
 
     def _share_room(self, class_name: str) -> None:
         """Queue the claims that fit into the room that a class has now."""
