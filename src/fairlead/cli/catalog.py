@@ -30,6 +30,11 @@ SERVER_SIDE = {
         "copy all objects from one storage to another, or convert a directory to another format",
         "store_copy",
     ),
+    "check": ServerSide(
+        "[--data-dir DIR | --storage etcd | --kubeconfig FILE]",
+        "say what is wrong with a store or a running server",
+        "check",
+    ),
     "test-env": ServerSide(
         "[DIRECTORY]",
         "write replacements for the programs of envtest, and print their directory",

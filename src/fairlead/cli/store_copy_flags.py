@@ -23,7 +23,7 @@ from fairlead.storage.sqlite.log import Sealing
 from fairlead.storage.sqlite.migration import OLDEST
 
 _ETCD = "etcd"
-_DEFAULT_DIALECT = "cluster"
+DEFAULT_DIALECT = "cluster"
 
 
 def add_flags(command: str, parser: argparse.ArgumentParser) -> None:
@@ -66,9 +66,9 @@ def add_flags(command: str, parser: argparse.ArgumentParser) -> None:
 
 
 _DIALECT = {
-    "backup": f"what etcd holds, by default {_DEFAULT_DIALECT}",
+    "backup": f"what etcd holds, by default {DEFAULT_DIALECT}",
     "restore": "refuse a backup of another dialect",
-    "migrate": f"what etcd holds, by default {_DEFAULT_DIALECT}",
+    "migrate": f"what etcd holds, by default {DEFAULT_DIALECT}",
 }
 
 
@@ -159,7 +159,7 @@ def _check_migration(parser: argparse.ArgumentParser, options: argparse.Namespac
 
 def names_for(dialect: str) -> OldNames:
     """Return the names that conversions need, by the dialect's name, "" if it is unknown."""
-    chosen = DIALECTS[dialect or _DEFAULT_DIALECT]
+    chosen = DIALECTS[dialect or DEFAULT_DIALECT]
     return stores.old_names(Resources(chosen, BuiltinTypes(chosen)))
 
 
@@ -171,13 +171,16 @@ def _environment() -> Path | None:
 def storage_at(options: argparse.Namespace, source: Path | str | None) -> Storage:
     """The storage in a directory, or in etcd if `source` is None or "etcd"."""
     if source is None or source == _ETCD:
-        return SharedStorage(_connecting(options), options.dialect or _DEFAULT_DIALECT)
-    return DirectoryStorage(Path(source), lambda dialect: _sealing(options, dialect))
+        return SharedStorage(connecting(options), options.dialect or DEFAULT_DIALECT)
+    return DirectoryStorage(Path(source), lambda dialect: sealing(options, dialect))
 
 
-def _connecting(
+def connecting(
     options: argparse.Namespace,
 ) -> Callable[[str, Callable[[str], None]], Source]:
+    """Return a function that makes the source in etcd for a dialect. The source skips values that
+    it cannot decode and reports each of them."""
+
     def connect(name: str, unread: Callable[[str], None]) -> Source:
         resources = _resources(options, name)
         try:
@@ -197,7 +200,7 @@ def _resources(options: argparse.Namespace, name: str) -> Resources:
     return Resources(dialect, BuiltinTypes(dialect, release))
 
 
-def _sealing(options: argparse.Namespace, name: str) -> Sealing | None:
+def sealing(options: argparse.Namespace, name: str) -> Sealing | None:
     if options.encryption_provider_config is None:
         return None
     try:

@@ -79,7 +79,7 @@ def check_etcd_flags(options: argparse.Namespace) -> None:
             "--etcd-servers-overrides: resources cannot be kept in different clusters, as they"
             " share one revision"
         )
-    urls = _urls(options)
+    urls = member_urls(options)
     for url in urls:
         _check_url(url)
     if (options.etcd_certfile is None) != (options.etcd_keyfile is None):
@@ -97,8 +97,12 @@ def check_etcd_flags(options: argparse.Namespace) -> None:
         _check_file(name, _option(options, name))
 
 
-def _urls(options: argparse.Namespace) -> list[str]:
+def member_urls(options: argparse.Namespace) -> list[str]:
     return [url.strip() for url in options.etcd_servers.split(",") if url.strip()]
+
+
+def trust_of(options: argparse.Namespace) -> members.Trust:
+    return members.Trust(options.etcd_cafile, options.etcd_certfile, options.etcd_keyfile)
 
 
 def _check_url(url: str) -> None:
@@ -135,10 +139,10 @@ def build_etcd_source(
     """Build an unopened source from the flags. `ttl` returns the lifetime of a key, `weighs`
     whether decisions depend on a resource."""
     return source.EtcdSource(
-        [url.rstrip("/") for url in _urls(options)],
+        [url.rstrip("/") for url in member_urls(options)],
         codec,
         options.etcd_prefix,
-        members.Trust(options.etcd_cafile, options.etcd_certfile, options.etcd_keyfile),
+        trust_of(options),
         ttl=ttl,
         weighs=weighs,
         lease_reuse=options.lease_reuse_duration_seconds,

@@ -289,7 +289,29 @@ def read_lease(raw: bytes) -> int:
     return number
 
 
-def read_database_size(raw: bytes) -> int:
-    """Parse a status response of a member."""
-    size: int = _message_fields(raw).get(3, 0)
-    return size
+class MemberStatus(NamedTuple):
+    """What a member tells of itself. `problems` has its alarms; `quota` is 0 if it is not told."""
+
+    version: str = ""
+    size: int = 0  # bytes of the database, with what is free in it
+    leader: int = 0  # 0: it knows none
+    applied: int = 0  # entries of the cluster's log
+    problems: tuple[str, ...] = ()
+    used: int = 0  # bytes of the database
+    is_learner: bool = False
+    quota: int = 0
+
+
+def read_status(raw: bytes) -> MemberStatus:
+    texts = [value.decode(errors="replace") for number, _, value in fields(raw) if number == 8]
+    message = _message_fields(raw)
+    return MemberStatus(
+        version=message.get(2, b"").decode(errors="replace"),
+        size=message.get(3, 0),
+        leader=message.get(4, 0),
+        applied=message.get(7, 0),
+        problems=tuple(texts),
+        used=message.get(9, 0),
+        is_learner=bool(message.get(10)),
+        quota=message.get(12, 0),
+    )

@@ -46,9 +46,9 @@ from fairlead.storage.etcd.messages import (
     TxnResponse,
     encode,
     read_answer,
-    read_database_size,
     read_lease,
     read_range,
+    read_status,
     read_txn,
 )
 from fairlead.storage.etcd.rows import Codec, Rows
@@ -268,7 +268,7 @@ class EtcdSource:
 
     async def size(self) -> int:
         try:
-            size = read_database_size(await self.client.call(STATUS, b""))
+            size = read_status(await self.client.call(STATUS, b"")).size
         except CallFailed as error:
             raise error.storage_error() from None
         DATABASE_BYTES.set(size, (self.client.url,))
