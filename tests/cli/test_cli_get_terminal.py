@@ -35,8 +35,11 @@ def test_tables_fit_the_terminal_and_labels_are_cut_first(many: Commands) -> Non
 
 
 def test_tables_are_whole_on_a_wide_terminal(many: Commands) -> None:
+    def without_age(text: str) -> list[str]:
+        return [re.sub(r" \d+s ", " ", line) for line in text.splitlines()]
+
     words = ("get", "secrets", "--show-labels")
-    assert seen_on_terminal(many, *words, width=500).splitlines() == many(*words).splitlines()
+    assert without_age(seen_on_terminal(many, *words, width=500)) == without_age(many(*words))
 
 
 @pytest.mark.parametrize("words", ["get secrets --show-labels -o wide", "get secrets -o yaml"])
