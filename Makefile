@@ -31,7 +31,7 @@ ON_COMPILED := tests/test_compilation.py tests/codec/types tests/fields tests/co
 COVERAGE_FLOOR := 93
 
 .DEFAULT_GOAL := help
-.PHONY: help serve wheelhouse compile wheel release test test-all quick test-compiled coverage covered lint format console-tools console-check console-budgets docs bench \
+.PHONY: help serve wheelhouse compile wheel release audit test test-all quick test-compiled coverage covered lint format console-tools console-check console-budgets docs bench \
 	bench-table bench-quick bench-baseline scale parity crash chaos attack fuzz fuzz-wire
 
 help: ## show this
@@ -89,6 +89,9 @@ wheel: $(TESTING) ## build compiled wheels for the Pythons of this machine into 
 
 release: $(TESTING) $(DOCUMENTING) ## build all files of a release into dist/ and try each
 	@$(BIN)/python tools/release.py
+
+audit: $(TESTING) ## look the installed packages up among known vulnerabilities, where their database can be reached
+	@$(BIN)/python tools/materials.py --audit
 
 # Only the plugins that our tests use: if pytest looked for plugins by itself, it would find ours and
 # rewrite the assertions of the whole package.

@@ -121,3 +121,40 @@ def test_wheels_are_compiled_for_every_python_that_is_supported() -> None:
     program, command, *_ = settings["test-command"].split()
     assert program == "fairlead"
     assert command in COMMANDS
+
+
+def item(name: str, version: str, digest: str, **metadata: str) -> dict[str, Any]:
+    """A package in a report of pip."""
+    return {
+        "metadata": {"name": name, "version": version, **metadata},
+        "download_info": {"archive_info": {"hashes": {"sha256": digest}}},
+    }
+
+
+def test_materials_have_the_hashes_of_all_machines() -> None:
+    import materials
+
+    one = [item("PyYAML", "6.0", "aa", license="MIT"), item("fairlead", "1.0", "ff")]
+    packages = materials.packages_of([{"install": one}, {"install": [item("pyyaml", "6.0", "bb")]}])
+    assert packages == [materials.Package("pyyaml", "6.0", "MIT", ("aa", "bb"))]
+    lines = materials.requirements(packages).split()
+    assert lines == ["pyyaml==6.0", "\\", "--hash=sha256:aa", "\\", "--hash=sha256:bb"]
+
+
+def test_a_dependency_with_two_versions_is_refused() -> None:
+    import materials
+
+    reports = [{"install": [item("a", version, "aa")]} for version in ("1", "2")]
+    with pytest.raises(materials.MaterialsError, match="a is 1 on one machine and 2 on another"):
+        materials.packages_of(reports)
+
+
+def test_a_bill_of_materials_names_each_package_and_depends_on_nothing_else() -> None:
+    import materials
+
+    packages = [materials.Package("pyyaml", "6.0", "MIT", ("aa",))]
+    bill = materials.bill("1.0", packages)
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.5")
+    assert [each["purl"] for each in bill["components"]] == ["pkg:pypi/pyyaml@6.0"]
+    assert bill["components"][0]["hashes"] == [{"alg": "SHA-256", "content": "aa"}]
+    assert bill == materials.bill("1.0", packages)

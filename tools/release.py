@@ -4,6 +4,8 @@
     fairlead-VERSION-py3-none-any.whl   plain Python
     fairlead-VERSION-cp311-...whl       compiled for this machine, one for each Python that is found
     fairlead-VERSION-docs.tar.gz        the documentation as a site
+    fairlead-VERSION.cdx.json           a bill of materials (CycloneDX)
+    requirements.txt                    all dependencies, pinned by version and hash
     NOTES.md                            the newest section of CHANGELOG.md
     SHA256SUMS
 
@@ -24,6 +26,8 @@ import tempfile
 import time
 from pathlib import Path
 from shutil import copy, rmtree, which
+
+import materials
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
@@ -179,6 +183,15 @@ def try_package(python: Path, package: Path, expected: str) -> None:
             )
 
 
+def try_requirements(python: Path, wheel: Path, requirements: Path) -> None:
+    """Install the pinned dependencies by their hashes; the package must find no others missing."""
+    with tempfile.TemporaryDirectory(prefix="fairlead-release-") as directory:
+        pip = environment_of(python, Path(directory)) / "pip"
+        run(pip, "install", "--no-cache-dir", "--require-hashes", "-r", requirements)
+        run(pip, "install", "--no-deps", wheel)
+        run(pip, "check")
+
+
 def _use_server(fairlead: Path, server: subprocess.Popen[bytes], data: Path, output: Path) -> None:
     deadline = time.monotonic() + START
     while "serves on https://" not in output.read_text():
@@ -202,6 +215,11 @@ def release(out: Path) -> None:
     version = sdist.name.removeprefix("fairlead-").removesuffix(".tar.gz")
     plain = build_wheel(own, sdist, out, compiled=False)
     compiled = build_compiled_wheels(pythons, sdist, out)
+    say("resolving the dependencies ...")
+    try:
+        materials.write(plain, out, pythons)
+    except materials.MaterialsError as error:
+        raise ReleaseFailedError(str(error)) from None
     say("building the documentation ...")
     docs = build_docs(version, out)
     (out / "NOTES.md").write_text(notes((ROOT / "CHANGELOG.md").read_text(), version))
@@ -212,6 +230,7 @@ def release(out: Path) -> None:
     for python, package, kind in trials:
         say(f"trying {package.name} with {python} ...")
         try_package(python, package, f"fairlead {version} ({kind})")
+    try_requirements(own, plain, out / materials.REQUIREMENTS)
     check_docs(docs)
     check_sums(out)
 
