@@ -31,7 +31,7 @@ from fairlead.base.errors import (
     store_unavailable,
     too_many_requests,
 )
-from fairlead.base.logs import quoted
+from fairlead.base.logs import Logger
 from fairlead.storage.backend import StorageError, Unanswered
 from fairlead.wire.incoming.exchange import Exchange
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from fairlead.api.flow_control.gate import Gate
     from fairlead.storage.workers.page import Slot
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 READING = ("GET", "HEAD", "OPTIONS")
 _UNCOUNTED = -1  # the weight of requests that are not counted as in flight
@@ -184,7 +184,13 @@ class Application:
         if isinstance(error, StorageError):  # already logged by the store
             is_open = isinstance(error, Unanswered) and request.method not in READING
             return self.refusal(request, outcome_unknown() if is_open else store_unavailable())
-        logger.error("cannot answer %s %s", request.method, quoted(request.path), exc_info=error)
+        logger.log(
+            logging.ERROR,
+            "cannot answer a request",
+            trace=error,
+            method=request.method,
+            path=request.path,
+        )
         if request.audited is not None:
             request.audited.failed(type(error).__name__)
         return self.refusal(request, internal("the server could not answer the request"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import logging
 import signal
 import socket
 import sys
@@ -20,7 +19,7 @@ from fairlead.api.audit.flags import wants_audit
 from fairlead.api.health import OBJECTS, PARTS, STORE, WORK, Progress
 from fairlead.api.stalls import StallMonitor
 from fairlead.base.dialect import DIALECTS, Dialect
-from fairlead.base.logs import log_exit_reason
+from fairlead.base.logs import Logger, log_exit_reason
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.process.assembly import Assembly, StartError
 from fairlead.process.backup import UNFINISHED
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
     from fairlead.api.audit.auditor import Auditor
     from fairlead.process.workers.slot import WorkerSlot
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 # Longest time for which a busy thread keeps the GIL from the event loop; Python's default is 5 ms.
 _SWITCH_SECONDS = 0.0005
@@ -95,7 +94,7 @@ class Server:
         options = self.options
         sys.setswitchinterval(_SWITCH_SECONDS)
         for name in planned_flags(options):
-            logger.warning("%s is accepted but has no effect in this release yet", name)
+            logger.warning("a flag is accepted but has no effect in this release yet", flag=name)
         if self._worker is not None:
             self._worker.worker_slot.listen_to_parent(self.stopping.set, self._stop_now.set)
         listener = listen(options) if self._worker is None else self._worker.worker_slot.listener
@@ -188,7 +187,7 @@ class Server:
 
     def fail(self, why: str) -> None:
         """Stop after an unrecoverable error, with a non-zero exit code."""
-        logger.critical("the server must stop: %s", why)
+        logger.critical("the server must stop", err=why)
         self._failure = self._failure or why
         self.stopping.set()
 

@@ -19,7 +19,7 @@ from fairlead.admission.webhooks.reviews import Answer, InvalidAnswer, Reviews, 
 from fairlead.admission.webhooks.shapes import Documents
 from fairlead.base import budget
 from fairlead.base.errors import StatusError, bad_request, internal
-from fairlead.base.logs import Tally, quoted
+from fairlead.base.logs import Logger, Tally
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.names import qualified_name
 from fairlead.codec.types.times import new_uid
@@ -27,7 +27,7 @@ from fairlead.resources.context import Context
 from fairlead.wire.outgoing.response import CallError
 from fairlead.wire.outgoing.webhooks import UnusableBundle
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 MUTATING, VALIDATING = "admit", "validating"  # type label in metrics
 _MAX_COUNTED_CODE = 600
@@ -130,9 +130,9 @@ class WebhookCaller:
     def _fail(self, hook: Hook, error: CallFailed, context: Context, note: str) -> None:
         reason = f'failed calling webhook "{hook.name}": {error}'
         if not hook.ignores_failure:
-            self._failures.add("the write is refused", quoted(reason))
+            self._failures.add("the write is refused", reason)
             raise internal(reason)
-        self._failures.add("the write goes on", quoted(reason))
+        self._failures.add("the write goes on", reason)
         WEBHOOK_FAIL_OPEN.add(of=(hook.name, self._kind))
         annotate(context, note, hook.name)
 

@@ -185,6 +185,7 @@ def _add_log_flags(group: argparse._ArgumentGroup) -> None:
     )
     flag(
         "--log-format",
+        "--logging-format",
         choices=(TEXT, JSON),
         default=TEXT,
         help="format of the log; json writes one object per line",
