@@ -232,7 +232,7 @@ def test_request_log_has_no_secrets_and_no_forged_lines(
     secret = {"metadata": {"name": "s"}, "stringData": {"password": "hunter2"}}
     assert client.post("/api/v1/namespaces/default/secrets", secret).status == 201
     headers = {"User-Agent": "agent\x9b31m", "Authorization": "Bearer wrong-hunter2"}
-    assert server.client(None).get("/x%0A2026 INFO forged%1b[31m?token=hunter2").status == 403
+    assert server.client(None).get("/x%0A2026%20INFO%20forged%1b[31m?token=hunter2").status == 403
     assert server.client(None).get("/api", headers=headers).status == 401
     server.stop()
     written = server.log.read_bytes().decode("ascii" if log_format == "text" else "utf-8")

@@ -38,6 +38,7 @@ from fairlead.wire.incoming.exchange import Exchange
 if TYPE_CHECKING:
     from fairlead.api.audit.auditor import Auditor
     from fairlead.api.flow_control.gate import Gate
+    from fairlead.api.tracing import RequestTracer
     from fairlead.storage.workers.page import Slot
 
 logger = Logger("fairlead")
@@ -74,6 +75,7 @@ class Application:
         self.gate = gate
         self.auditor = handler.auditor = auditor
         self.observer = Observer(metrics, auditor, log_request, on_end)
+        self.tracer: RequestTracer | None = None
         self.under_way = metrics.under_way
         self.store = handler.api.store
         self._maximum = (max_reading, max_writing)
@@ -89,6 +91,8 @@ class Application:
         """Answer a request, or return an awaitable that does."""
         started = perf_counter()
         request = Request.of(exchange)
+        if self.tracer is not None:
+            request.trace = self.tracer.begin(request)
         if self._shares_store and not self._is_current() and _needs_newest(request):
             return serve_newest(self, request, started)
         self.handler.route(request)
@@ -98,6 +102,7 @@ class Application:
             target.verb == "get"
             and self.gate is not None
             and self.auditor is None
+            and request.trace is None
             and not request.query
             and not exchange.head.has_body
             and not exchange.has_more  # many pipelined requests must not occupy the loop

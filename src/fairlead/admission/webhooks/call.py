@@ -20,6 +20,7 @@ from fairlead.admission.webhooks.shapes import Documents
 from fairlead.base import budget
 from fairlead.base.errors import StatusError, bad_request, internal
 from fairlead.base.logs import Logger, Tally
+from fairlead.base.tracing import Value, step
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.names import qualified_name
 from fairlead.codec.types.times import new_uid
@@ -30,6 +31,7 @@ from fairlead.wire.outgoing.webhooks import UnusableBundle
 logger = Logger("fairlead")
 
 MUTATING, VALIDATING = "admit", "validating"  # type label in metrics
+_SPANS = {MUTATING: "Call mutating webhook", VALIDATING: "Call validating webhook"}
 _MAX_COUNTED_CODE = 600
 _MAX_CODE = 999  # HTTP status codes have three digits
 _MAX_WARNING_LENGTH = 4096  # characters; longer warnings are cut
@@ -73,7 +75,11 @@ class WebhookCaller:
         the write is rejected. `note` is the audit annotation for a failure that is ignored."""
         hook, begun = match.hook, perf_counter()
         try:
-            changed = await use(await self._answer(match, attributes, documents))
+            with step(_SPANS[self._kind]) as span:
+                if span is not None:
+                    span.note(_span_attributes(match, attributes))
+                answer = await self._answer(match, attributes, documents)
+            changed = await use(answer)
         except CallFailed as error:
             rejected = not hook.ignores_failure
             self._count(match, attributes, begun, error.code, _CALL if rejected else "")
@@ -153,6 +159,15 @@ def annotate(context: Context, key: str, text: str) -> None:
     """Add an audit annotation; an existing value is kept."""
     if "/" in key and not qualified_name(key):
         context.annotations.setdefault(key, text)
+
+
+def _span_attributes(match: Match, attributes: Attributes) -> dict[str, Value]:
+    return {
+        "configuration": match.hook.configuration,
+        "webhook": match.hook.name,
+        "resource": attributes.resource.key,
+        "operation": attributes.operation,
+    }
 
 
 def _annotations(hook_name: str, annotations: Mapping[str, str]) -> dict[str, str]:

@@ -191,6 +191,13 @@ def _add_log_flags(group: argparse._ArgumentGroup) -> None:
         help="format of the log; json writes one object per line",
     )
 
+    flag(
+        "--tracing-config-file",
+        type=Path,
+        metavar="FILE",
+        help="TracingConfiguration file: where traces of requests are sent, and of how many",
+    )
+
 
 def _add_api_flags(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument_group("API").add_argument

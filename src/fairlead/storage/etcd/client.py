@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from fairlead.base.logs import Logger
 from fairlead.base.metrics import REGISTRY
+from fairlead.base.tracing import CLIENT, step
 from fairlead.storage.backend import Fault, StorageError
 from fairlead.storage.etcd.calls import Stream
 from fairlead.storage.etcd.failures import CallFailed
@@ -109,7 +110,8 @@ class Client:
             self._count = number = self._count + 1
             self._calls[number] = now = loop.time()
             try:
-                answer = await member.call(method, request, max(deadline - now, 0.001))
+                with step(method[1:], CLIENT):
+                    answer = await member.call(method, request, max(deadline - now, 0.001))
             except CallFailed as error:
                 FAILURES.add(of=(error.code,))
                 if error.is_away and not (timeout and error.is_late):
