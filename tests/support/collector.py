@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from struct import unpack
 
 import grpc
-from support.waiting import eventually
 
 from fairlead.codec.protobuf_wire import fields
+from support.waiting import eventually
 
 _SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
 Attributes = dict[str, str | int]
@@ -88,14 +88,13 @@ class Collector:
                 self.spans += map(_span, _message(scope)[2])
         return b""
 
-    def root(self, **attributes: str | int) -> Span:
-        """Wait for the span of a request, by attributes with dots as underscores."""
-        expected = {name.replace("_", "."): value for name, value in attributes.items()}
+    def root(self, attribute: str, value: str) -> Span:
+        """Wait for the span of a request, by an attribute."""
 
         def matching() -> list[Span]:
-            return [s for s in self.spans if s.kind == 2 and expected.items() <= s.attributes.items()]
+            return [s for s in self.spans if s.kind == 2 and s.attributes.get(attribute) == value]
 
-        eventually(lambda: bool(matching()), f"a span with {expected}")
+        eventually(lambda: bool(matching()), f"a span with {attribute} {value}")
         return matching()[-1]
 
     def below(self, span: Span) -> list[Span]:
