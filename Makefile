@@ -32,7 +32,7 @@ COVERAGE_FLOOR := 93
 
 .DEFAULT_GOAL := help
 .PHONY: help serve wheelhouse compile wheel release audit test test-all quick test-compiled coverage covered lint format console-tools console-check console-budgets docs bench \
-	bench-table bench-quick bench-baseline scale parity crash chaos attack fuzz fuzz-wire
+	bench-table bench-quick bench-baseline scale sizing parity crash chaos attack fuzz fuzz-wire
 
 help: ## show this
 	@echo "make TARGET [ARGS='...'], where TARGET is one of"
@@ -186,6 +186,9 @@ bench-baseline: $(TESTING) ## renew that baseline, where requests may cost more
 
 scale: $(TESTING) $(COPIED) ## run 50,000 pods on 1,000 simulated nodes, about 6 minutes; more in ARGS
 	$(RUN_COPY) $(BIN)/python -m bench.scale $(ARGS)
+
+sizing: $(TESTING) $(COPIED) ## measure what objects, watches and requests cost, for docs/sizing.md, 3 minutes
+	$(RUN_COPY) $(BIN)/python -m bench.sizing $(ARGS)
 
 parity: $(TESTING) ## compare with the recorded answers of the reference, under 5 minutes a dialect
 	@$(COMPILE)
