@@ -27,6 +27,10 @@ Result = TypeVar("Result")
 MAX_ATTEMPTS = 1000  # under contention, a writer may need one attempt per writer ahead of it
 
 
+class MarkedOnly(Conflict):
+    """An object was marked for deletion, and then changed by another before it was removed."""
+
+
 async def write_over(
     api: Api,
     collection: Collection,
@@ -135,7 +139,7 @@ async def remove(
     marked: Object | None = None,
 ) -> None:
     """Delete an object from the store; raises Conflict. If `marked`, it is first written so, in the
-    same commit."""
+    same commit if this process owns the store."""
     check_fence()
     key, last, writes = current.key, current, []
     if marked is not None:
@@ -143,8 +147,13 @@ async def remove(
             writes.append(api.store.put(collection, key, marked, current))
             last = collection.pending[key]
     writes.append(api.store.delete(collection, key, last))
-    for written in await asyncio.gather(*writes):
-        api.actors.note(written.revision, operation)
+    outcomes = await asyncio.gather(*writes, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, Conflict) and outcome is not outcomes[0]:
+            raise MarkedOnly from outcome
+        if isinstance(outcome, BaseException):
+            raise outcome
+        api.actors.note(outcome.revision, operation)
     if api.releases_addresses(operation.resource):
         await _release_addresses(api, operation, current, None)
 
