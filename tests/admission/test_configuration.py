@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from support.admission import both_dialects
+from support.logged import logged
 from support.process import failed_start
 
 from fairlead.admission.catalogue import known_plugins
@@ -88,7 +89,7 @@ def test_the_old_version_is_taken_with_a_warning(
 ) -> None:
     version = dialect.group_name(f"{group}/v1alpha1")
     _read(tmp_path, _file(dialect=dialect, version=version), dialect)
-    assert f"apiVersion: {version} is deprecated; use {_own(dialect)}" in caplog.text
+    assert f'version="{version}" use="{_own(dialect)}"' in logged(caplog)
 
 
 def test_old_versions_of_plugins_are_warned_of_if_there_are_newer_ones(
@@ -105,7 +106,7 @@ def test_old_versions_of_plugins_are_warned_of_if_there_are_newer_ones(
             {"name": "ValidatingAdmissionWebhook", "configuration": hooks},
         ),
     )
-    assert re.findall(r"plugins\[(\d)\]", caplog.text) == ["0", "2"]
+    assert re.findall(r"plugins\[(\d)\]", logged(caplog)) == ["0", "2"]
 
 
 @pytest.mark.parametrize(

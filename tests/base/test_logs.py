@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 
 import pytest
+from support.logged import logged
 from support.waiting import eventually
 
 from fairlead.base import logs
-from fairlead.base.logs import FORMAT, OneLine, Tally, quoted, shortened
+from fairlead.base.logs import FORMAT, JsonLines, Logger, Tally, TextLines, described
 
-logger = logging.getLogger("fairlead.test")
+logger = Logger("fairlead.test")
 
 
 class Clock:
@@ -32,29 +34,36 @@ def tally(clock: Clock, caplog: pytest.LogCaptureFixture) -> Tally:
     return Tally(logger, logging.INFO, "refused", clock)
 
 
-def test_the_first_of_a_kind_is_said_and_the_rest_is_counted(
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return logged(caplog).splitlines()
+
+
+def test_tally_logs_the_first_of_a_kind_and_counts_the_rest(
     tally: Tally, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(1000):
         tally.add("bad token", f"detail {number}")
         tally.add("bad certificate")
-    assert caplog.messages == ["refused: bad token: detail 0", "refused: bad certificate"]
+    assert lines(caplog) == [
+        'refused reason="bad token" err="detail 0"',
+        'refused reason="bad certificate"',
+    ]
     clock.now += 61
     tally.add("bad token", "detail later")
-    assert caplog.messages[2:] == [
-        "refused: bad token: 999 more in 60 seconds",
-        "refused: bad token: detail later",
+    assert lines(caplog)[2:] == [
+        'refused reason="bad token" more=999 seconds=60.0',
+        'refused reason="bad token" err="detail later"',
     ]
 
 
-def test_kinds_are_few(tally: Tally, caplog: pytest.LogCaptureFixture) -> None:
+def test_tally_has_few_kinds(tally: Tally, caplog: pytest.LogCaptureFixture) -> None:
     for number in range(10_000):
         tally.add(f"kind {number}")
     assert len(caplog.messages) < 50
     assert len(tally._until) < 50
 
 
-def test_the_count_is_said_though_nothing_follows(
+def test_tally_logs_the_count_though_nothing_follows(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logs, "WINDOW", 0.05)
@@ -67,29 +76,67 @@ def test_the_count_is_said_though_nothing_follows(
         await asyncio.to_thread(eventually, lambda: not tally._until, "the count is said")
 
     asyncio.run(run())
-    assert caplog.messages == ["refused: bad token", "refused: bad token: 4 more in 0 seconds"]
+    assert lines(caplog) == [
+        'refused reason="bad token"',
+        'refused reason="bad token" more=4 seconds=0.05',
+    ]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("plain", "'plain'"),
-        ("a\nb\r\x1b[31m", r"'a\nb\r\x1b[31m'"),
-        ("ü\u202e", r"'\xfc\u202e'"),
-        ("x" * 300, f"'{'x' * 200}'... (300 characters)"),
-    ],
-)
-def test_text_of_others_is_quoted(text: str, expected: str) -> None:
-    assert quoted(text) == expected
+HOSTILE = ["a\nb\r\x1b[31m", "\x9b31m\x7f\u2028", "ü\u202e", '"quoted\\" v=9', "\ud800", "x" * 5000]
 
 
-def test_a_list_of_thousands_is_cut_off() -> None:
-    assert shortened("ü" * 2000) == "ü" * 2000
-    assert shortened("ü" * 2001) == "ü" * 2000 + "... (2001 characters)"
+@pytest.mark.parametrize("value", HOSTILE)
+def test_field_of_the_text_format_is_printable_ascii_of_limited_length(
+    value: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    logger.warning("said", by=value, count=3)
+    [record] = caplog.records
+    line = TextLines(FORMAT).format(record)
+    assert line.isascii()
+    assert line.isprintable()
+    assert len(line) < 1200
+    field = described(record).removeprefix("said by=").removesuffix(" count=3")
+    expected = value if len(value) <= 1000 else f"{value[:1000]}... (5000 characters)"
+    assert json.loads(field) == expected
 
 
-def test_a_message_is_one_line_and_a_traceback_follows() -> None:
-    formatter = OneLine(FORMAT)
+@pytest.mark.parametrize("value", HOSTILE)
+def test_line_of_the_json_format_is_one_object_with_the_fields(
+    value: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    logger.warning("said", by=value, seconds=0.25, done=True, nothing="")
+    [record] = caplog.records
+    line = JsonLines().format(record)
+    assert "\n" not in line
+    written = json.loads(line)
+    assert tuple(written) == ("ts", "level", "logger", "msg", "v", "by", "seconds", "done")
+    assert (written["seconds"], written["done"], written["v"]) == (0.25, True, 0)
+    assert len(written["by"]) < 1100
+
+
+def test_error_of_the_json_format_has_its_cause_and_no_verbosity(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    try:
+        raise ValueError("bad")
+    except ValueError as error:
+        logger.exception("it failed", err=error)
+    written = json.loads(JsonLines().format(caplog.records[0]))
+    assert (written["msg"], written["err"], "v" in written) == ("it failed", "bad", False)
+    assert written["traceback"].endswith("ValueError: bad")
+
+
+def test_field_below_the_level_is_not_formatted() -> None:
+    class Costly:
+        def __str__(self) -> str:
+            raise AssertionError("it was formatted")
+
+    logging.getLogger("fairlead.test").setLevel(logging.INFO)
+    logger.debug("said", value=Costly())
+
+
+def test_message_of_a_library_is_one_line_and_a_traceback_follows() -> None:
+    formatter = TextLines(FORMAT)
 
     def written(message: str, error: Exception | None = None) -> str:
         info = (type(error), error, None) if error is not None else None

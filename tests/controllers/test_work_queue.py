@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from support.logged import logged
 
 from fairlead.base import clock
+from fairlead.base.logs import described
 from fairlead.base.slices import TimeSlices
 from fairlead.controllers import framework
 from fairlead.controllers import queue as queue_module
@@ -124,7 +126,7 @@ def test_worker_retries_failed_work(caplog: pytest.LogCaptureFixture) -> None:
 
     done: Any = asyncio.run(work())
     assert done.calls == ["ns"] * 5  # three failures, a success, and the other look it asked for
-    assert sum("flaky: ns" in record.getMessage() for record in caplog.records) == 3
+    assert logged(caplog).count('controller="flaky" key="ns"') == 3
 
 
 class Slow:
@@ -167,7 +169,8 @@ def test_worker_logs_an_unwritable_store_in_one_line(
 ) -> None:
     framework._report("flaky", "ns", StorageError("the disk is full"), 5.0)
     (record,) = caplog.records
-    assert record.getMessage() == "flaky: ns: the disk is full; retry in 5s"
+    fields = 'controller="flaky" key="ns" err="the disk is full" retry_seconds=5.0'
+    assert described(record) == f"a key could not be reconciled {fields}"
     assert record.exc_info is None
 
 

@@ -107,7 +107,7 @@ _SLOW_CHECKS = (
 
 def test_a_stall_is_logged_with_its_request_and_counted(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path, prelude=_SLOW_CHECKS).start()
-    cause = f"by POST '{_MAPS}' by 'admin'"
+    cause = f'cause="a request" method="POST" path="{_MAPS}" user="admin"'
     try:
         client = server.client()
         assert client.post(_MAPS, {"metadata": {"name": "slow"}}).status == 201

@@ -13,6 +13,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
@@ -192,12 +193,13 @@ def test_a_log_for_programs_is_one_object_a_line(
 ) -> None:
     _, errors = served(tmp_path, "--log-format=json", *flags)
     lines = [json.loads(line) for line in errors]
-    assert {tuple(line)[:4] for line in lines} == {("ts", "level", "logger", "msg")}
+    assert {tuple(line)[:5] for line in lines} == {("ts", "level", "logger", "msg", "v")}
     assert {line["level"] for line in lines} == levels
     (request,) = [line for line in lines if line.get("path") == "/version"]
     assert (request["level"], request["logger"]) == ("info", "fairlead.requests")
-    assert (request["method"], request["code"], request["address"]) == ("GET", 200, "127.0.0.1")
-    assert request["duration_ms"] > 0
+    assert (request["verb"], request["code"], request["address"]) == ("GET", 200, "127.0.0.1")
+    assert 0 < request["seconds"] < 60
+    assert abs(request["ts"] - time.time()) < 600
 
 
 def test_a_request_is_logged_with_its_facts(fresh_server: FreshServer, tmp_path: Path) -> None:
@@ -221,6 +223,25 @@ def test_a_request_is_logged_with_its_facts(fresh_server: FreshServer, tmp_path:
     assert all("path" not in line for line in own)
 
 
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_request_log_has_no_secrets_and_no_forged_lines(
+    fresh_server: FreshServer, log_format: str
+) -> None:
+    server = fresh_server(f"--log-format={log_format}", "-v")
+    client = server.client()
+    secret = {"metadata": {"name": "s"}, "stringData": {"password": "hunter2"}}
+    assert client.post("/api/v1/namespaces/default/secrets", secret).status == 201
+    headers = {"User-Agent": "agent\x9b31m", "Authorization": "Bearer wrong-hunter2"}
+    assert server.client(None).get("/x%0A2026%20INFO%20forged%1b[31m?token=hunter2").status == 403
+    assert server.client(None).get("/api", headers=headers).status == 401
+    server.stop()
+    written = server.log.read_bytes().decode("ascii" if log_format == "text" else "utf-8")
+    assert "hunter2" not in written
+    assert not re.search(r"[\x00-\x09\x0b-\x1f]", written)
+    assert not any(line.startswith("2026 INFO forged") for line in written.splitlines())
+    assert "forged" in written
+
+
 def test_why_it_cannot_start_is_in_the_log_for_programs(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
@@ -228,7 +249,7 @@ def test_why_it_cannot_start_is_in_the_log_for_programs(tmp_path: Path) -> None:
         done = run_forked("serve", *flags)
     numbers = json.loads(done.stderr)
     assert (done.returncode, numbers["level"]) == (1, "critical")
-    assert numbers["msg"] == f"cannot listen on 127.0.0.1:{port}: Address already in use"
+    assert numbers["err"] == f"cannot listen on 127.0.0.1:{port}: Address already in use"
 
 
 def test_a_directory_in_use_is_told_in_one_line(server: ServerProcess) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+from support.logged import logged
 from support.process import ServerProcess
 from support.waiting import eventually
 
@@ -51,7 +52,7 @@ def test_a_work_that_fails_is_started_again(caplog: pytest.LogCaptureFixture) ->
         assert work.cancelled
 
     asyncio.run(run())
-    assert caplog.text.count("counting failed") == 2
+    assert logged(caplog).count('a task failed task="counting"') == 2
     assert "the second" in caplog.text
 
 
@@ -64,7 +65,7 @@ def test_a_work_that_ends_is_started_again(caplog: pytest.LogCaptureFixture) -> 
         await supervisor.stop()
 
     asyncio.run(run())
-    assert "counting has ended" in caplog.text
+    assert 'a task has ended task="counting"' in logged(caplog)
 
 
 def test_a_work_that_cannot_be_kept_running_stops_the_server() -> None:
@@ -101,7 +102,7 @@ def test_a_server_goes_on_when_a_work_recovers(fresh_server: Callable[..., Serve
         " f.Controllers.run = lambda self: run(self) if left.pop() == 1 else run(None)"
     )
     server = fresh_server(prelude=once)
-    eventually(lambda: " failed" in server.log.read_text(), "it has failed")
+    eventually(lambda: "a task failed" in server.log.read_text(), "it has failed")
     client = server.client()
     assert client.post("/api/v1/namespaces", {"metadata": {"name": "n"}}).status == 201
     path = "/api/v1/namespaces/n/serviceaccounts/default"

@@ -15,6 +15,7 @@ import pytest
 from support.backends import THINGS, write
 from support.etcd import Etcd, EtcdCluster, Tls, make_tls, needs_etcd
 from support.etcd_links import LinkedCluster
+from support.logged import logged
 from support.plain_codec import PlainCodec
 from support.sources import closing_feed
 from support.waiting import comes_true
@@ -388,11 +389,9 @@ def test_etcd_values_that_cannot_be_read_are_left_out_and_logged_once(
 
     with caplog.at_level(logging.WARNING):
         run(test)
-    messages = [
-        record.getMessage() for record in caplog.records if "cannot be read" in record.getMessage()
-    ]
+    messages = [line for line in logged(caplog).splitlines() if "cannot be read" in line]
     assert len(messages) == 1
-    assert "core/things: 'a'" in messages[0]
+    assert 'reason="core/things" err="a: ' in messages[0]
 
 
 def test_a_value_that_is_too_large_for_etcd_is_refused_clearly(etcd: Etcd) -> None:

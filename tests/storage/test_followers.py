@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from support.backends import MemoryBackend, thing
 from support.compiled import plain_only
+from support.logged import logged
 from support.waiting import comes_true
 
 from fairlead.storage import audience
@@ -334,4 +335,4 @@ def test_after_a_change_that_cannot_be_told_its_watchers_are_ended_and_delivery_
         assert not unconcerned.closed
 
     run(test)
-    assert "cannot deliver the change of core/things bad" in caplog.text
+    assert 'cannot deliver a change resource="core/things" key="bad"' in logged(caplog)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +15,7 @@ from fairlead.admission.plugins.pod_security.plugin import PodSecurity
 from fairlead.admission.plugins.pod_security.settings import settings_of
 from fairlead.admission.plugins.pod_security_policy import plugin as policy_plugin
 from fairlead.base.dialect import Dialect
+from fairlead.base.logs import Logger
 from fairlead.base.release import Release
 from fairlead.resources.registry import Resources
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # plugins are imported lazily: when enabled and when a write 
     from fairlead.admission.plugins.owner_references import Decide
     from fairlead.admission.plugins.version_facts import FindCollection, FindNamespace
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 ENABLE_FLAG, DISABLE_FLAG = "enable-admission-plugins", "disable-admission-plugins"
 
@@ -244,5 +244,9 @@ def build_plugins(
         if plugin is not None:
             plugins.append(plugin)
         elif name in asked_for:
-            logger.warning("--%s: %s is not implemented and has no effect", ENABLE_FLAG, name)
+            logger.warning(
+                "an admission plugin is not implemented and has no effect",
+                flag=f"--{ENABLE_FLAG}",
+                plugin=name,
+            )
     return plugins

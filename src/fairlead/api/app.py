@@ -31,16 +31,17 @@ from fairlead.base.errors import (
     store_unavailable,
     too_many_requests,
 )
-from fairlead.base.logs import quoted
+from fairlead.base.logs import Logger
 from fairlead.storage.backend import StorageError, Unanswered
 from fairlead.wire.incoming.exchange import Exchange
 
 if TYPE_CHECKING:
     from fairlead.api.audit.auditor import Auditor
     from fairlead.api.flow_control.gate import Gate
+    from fairlead.api.tracing import RequestTracer
     from fairlead.storage.workers.page import Slot
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 READING = ("GET", "HEAD", "OPTIONS")
 _UNCOUNTED = -1  # the weight of requests that are not counted as in flight
@@ -74,6 +75,7 @@ class Application:
         self.gate = gate
         self.auditor = handler.auditor = auditor
         self.observer = Observer(metrics, auditor, log_request, on_end)
+        self.tracer: RequestTracer | None = None
         self.under_way = metrics.under_way
         self.store = handler.api.store
         self._maximum = (max_reading, max_writing)
@@ -89,6 +91,8 @@ class Application:
         """Answer a request, or return an awaitable that does."""
         started = perf_counter()
         request = Request.of(exchange)
+        if self.tracer is not None:
+            request.trace = self.tracer.begin(request)
         if self._shares_store and not self._is_current() and _needs_newest(request):
             return serve_newest(self, request, started)
         self.handler.route(request)
@@ -98,6 +102,7 @@ class Application:
             target.verb == "get"
             and self.gate is not None
             and self.auditor is None
+            and request.trace is None
             and not request.query
             and not exchange.head.has_body
             and not exchange.has_more  # many pipelined requests must not occupy the loop
@@ -184,7 +189,13 @@ class Application:
         if isinstance(error, StorageError):  # already logged by the store
             is_open = isinstance(error, Unanswered) and request.method not in READING
             return self.refusal(request, outcome_unknown() if is_open else store_unavailable())
-        logger.error("cannot answer %s %s", request.method, quoted(request.path), exc_info=error)
+        logger.log(
+            logging.ERROR,
+            "cannot answer a request",
+            trace=error,
+            method=request.method,
+            path=request.path,
+        )
         if request.audited is not None:
             request.audited.failed(type(error).__name__)
         return self.refusal(request, internal("the server could not answer the request"))

@@ -150,6 +150,8 @@ class Handler:
     def authorize(self, request: Request) -> Awaitable[None] | None:
         """Authorize a request whose user is known, like `admit`."""
         request.charge_owner()
+        if request.trace is not None:
+            request.trace.identified(request, request.impersonator or request.user)
         if self.classify is not None:
             self.classify(request)
         if request.target.past and self.past is not None and self.past.authorizes(request):

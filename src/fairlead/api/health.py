@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from time import monotonic, time
 
 from fairlead.api.answers import NO_SNIFF, Answer, no_such_page, text_answer
 from fairlead.api.request import Request
 from fairlead.base.dialect import Dialect
+from fairlead.base.logs import Logger
 from fairlead.base.metrics import Counter, Family, Gauge
 from fairlead.base.release import Release
 
@@ -102,7 +102,7 @@ class CheckCounts:
 
 # The named checks and the startup progress that they depend on.
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 # The startup stage that each check waits for, in display order. Clients of the API know these check
 # names. OVERLOAD stands for the checks of the overload protection.
@@ -161,7 +161,7 @@ class Progress:
 
     def done(self, stage: str) -> None:
         self._done.add(stage)
-        logger.debug("start: reached stage %s after %.3f s", stage, self.waited)
+        logger.debug("a stage of the start is done", stage=stage, seconds=round(self.waited, 3))
 
     def has_done(self, stage: str) -> bool:
         return stage in self._done

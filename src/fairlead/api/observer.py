@@ -79,6 +79,8 @@ class Observer:
         if request.exchange.timed_out:
             self._metrics.terminated(request.target, request.method)
         self._metrics.answered(request, code, seconds)
+        if request.trace is not None:
+            request.trace.finish(request, code, seconds)
         for hook in self._hooks:
             hook(request, code, seconds)
 
@@ -88,7 +90,7 @@ class Observer:
     def stream_detached(self, series: Series, request: Request, code: int, started: float) -> None:
         """Note the end of a detached stream when it comes. Without an auditor or hooks, all streams
         of a series share a callback, so that none keeps its request in memory."""
-        if self._auditor is not None or self._hooks:
+        if self._auditor is not None or self._hooks or request.trace is not None:
             request.exchange.on_complete(partial(self.stream_ended, series, request, code, started))
             return
         on_end = self._stream_ends.get(series)
@@ -103,8 +105,10 @@ class Observer:
         self, series: Series, request: Request, code: int, started: float, whole: bool
     ) -> None:
         self._metrics.watch_ends(series)
+        seconds = perf_counter() - started
+        if request.trace is not None:
+            request.trace.finish(request, code, seconds)
         if whole:
-            seconds = perf_counter() - started
             for hook in self._hooks:
                 hook(request, code, seconds)
         if self._auditor is not None:

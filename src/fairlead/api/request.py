@@ -56,6 +56,7 @@ class Request:
         "representation",
         "seat",
         "target",
+        "trace",
         "user",
         "waited",
         "warnings",
@@ -86,6 +87,7 @@ class Request:
         self.is_admitted = False  # the user is known and has the right
         self.owner = ""  # of the threads and the memory it uses, see `tenant_of`
         self.audited: Any = None  # an Audited, if auditing is on
+        self.trace: Any = None  # a RequestTrace, if the request may be sampled
         self.flow: Any = None  # a Flow, if priority and fairness is on
         self.seat: Any = None  # a Seat that is held beyond the handler
         self.deadline = inf  # loop time; set if below the server's general timeout

@@ -10,6 +10,7 @@ from collections.abc import Awaitable
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from fairlead.api import tracing
 from fairlead.api.answers import Answer, Outcome
 from fairlead.api.flow_control.turns import wait_for_turn
 from fairlead.api.parameters import limit
@@ -22,6 +23,7 @@ from fairlead.base.errors import (
     store_unavailable,
     too_many_requests,
 )
+from fairlead.base.tracing import step
 from fairlead.storage.backend import StorageError
 from fairlead.storage.writes import OptimisticWrites, Outdated
 from fairlead.wire.incoming.exchange import (
@@ -75,9 +77,16 @@ async def serve(
         if target.verb == "watch" and target.is_stream and answer.code in _STREAMING:
             await _stream(app, request, answer, started)
             return
-        sending = answer.send(request)
-        if sending is not None:
-            await sending
+        with step("SerializeObject") as span:
+            if span is not None:
+                span.note({"mediaType": answer.media_type})
+            sending = answer.send(request)
+            if sending is not None:
+                await sending
+    except ClientGone:
+        if request.trace is not None:
+            request.trace.finish(request, 0, perf_counter() - started)
+        raise
     except asyncio.CancelledError:
         if request.exchange.started or not _ran_out_of_time(request.exchange):
             raise
@@ -160,6 +169,8 @@ async def _handle(
         if admitting is not None:
             await admitting
         request.is_admitted = True
+    if request.trace is not None:
+        request.trace.admitted(request)
     if is_optimistic and app.has_pod_token(request):
         raise Outdated  # whether the pod exists must be current
     has_body = request.exchange.head.has_body and app.handler.reads_whole(request)
@@ -173,12 +184,14 @@ async def _handle(
             seat, request.seat = request.seat or app.gate.enter(request), None
             if seat is None or seat.work.large:
                 begun = perf_counter()
-                seat = await wait_for_turn(app.gate, request, seat)
+                with step("priorityandfairness"):
+                    seat = await wait_for_turn(app.gate, request, seat)
                 request.waited = perf_counter() - begun
         budget = meter.begin(request.owner)
-        if outcome is None:
-            outcome = app.handler.answer(request)
-        answer = await finished(outcome)
+        if request.trace is None:
+            answer = await finished(app.handler.answer(request) if outcome is None else outcome)
+        else:
+            answer = await _traced(app, request)
         if seat is not None and request.target.verb == "watch" and answer.code == 200:
             seat.keep()
             request.seat, seat = seat, None
@@ -191,6 +204,13 @@ async def _handle(
         if seat is not None:
             seat.leave()
         app.count_out(request, weight)
+
+
+async def _traced(app: Application, request: Request) -> Answer:
+    with step(tracing.verb_span(request.target)) as span:
+        if span is not None:
+            span.note(tracing.target_attributes(request))
+        return await finished(app.handler.answer(request))
 
 
 async def finished(outcome: Outcome) -> Answer:

@@ -7,15 +7,14 @@ current task, waits for the end of the stall, then logs and counts it.
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 import time
 
 from fairlead.api.observer import InFlightRequests
-from fairlead.base.logs import quoted
+from fairlead.base.logs import Logger
 from fairlead.base.metrics import REGISTRY
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 LONGEST = 0.1  # seconds that the loop may be held
 # Seconds between probes, with and without requests in progress. A stall that begins right after a
@@ -74,23 +73,29 @@ class StallMonitor:
         self._cpu = time.thread_time()
         self._alive.set()
 
-    def _culprit(self) -> str:
+    def _culprit(self) -> dict[str, object]:
+        """The fields that describe what runs on the loop."""
         task = asyncio.current_task(self._loop)
         if task is None:
-            return "a callback"
+            return {"cause": "a callback"}
         request = self._requests.of(task)
-        if request is not None:
-            user = getattr(request, "user", None)
-            user_text = f" by {quoted(user.name)}" if user is not None else ""
-            return f"{request.method} {quoted(request.path)}{user_text}"
-        return f"the task {task.get_name()}" if isinstance(task, asyncio.Task) else "a task"
+        if request is None:
+            return {"cause": "a task", "task": getattr(task, "get_name", str)()}
+        user = getattr(request, "user", None)
+        return {
+            "cause": "a request",
+            "method": request.method,
+            "path": request.path,
+            "user": user.name if user is not None else "",
+            "audit_id": request.audited.id if request.audited is not None else "",
+        }
 
-    def _report(self, culprit: str, seconds: float, cpu_seconds: float) -> None:
+    def _report(self, culprit: dict[str, object], seconds: float, cpu_seconds: float) -> None:
         STALLS.add()
         STALL_SECONDS.add(seconds)
         logger.warning(
-            "the event loop was blocked for %.0f ms (%.0f ms of CPU) by %s",
-            seconds * 1000,
-            cpu_seconds * 1000,
-            culprit,
+            "the event loop was blocked",
+            stall=round(seconds, 3),
+            cpu_seconds=round(cpu_seconds, 3),
+            **culprit,
         )

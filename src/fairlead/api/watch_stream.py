@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
@@ -14,6 +13,7 @@ from fairlead.api.request import Request
 from fairlead.api.watch_frames import CHUNKS, PIECES, Frames
 from fairlead.base.compiled import mypyc_attr
 from fairlead.base.errors import StatusError
+from fairlead.base.logs import Logger
 from fairlead.operations.api import Api
 from fairlead.operations.options import ListOptions
 from fairlead.operations.watch import too_old
@@ -22,7 +22,7 @@ from fairlead.storage.backend import Compacted
 from fairlead.storage.version import Change
 from fairlead.wire.incoming.exchange import Exchange
 
-logger = logging.getLogger("fairlead.watch")
+logger = Logger("fairlead.watch")
 
 _YEARS = 1e8  # seconds
 _BOOKMARK_BEFORE_END = 2.0
@@ -144,7 +144,7 @@ class WatchStream(Answer):
 
     def failure_event(self, error: Exception) -> bytes:
         """The error event that ends a stream which cannot continue."""
-        logger.error("a watch of %s ended: %s", self.source.name, error)
+        logger.error("a watch ended", resource=self.source.name, err=error)
         return self.error_event(
             StatusError(500, "InternalError", f"the watch cannot continue: {error}")
         )

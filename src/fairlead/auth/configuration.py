@@ -4,7 +4,6 @@ expressions."""
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, TypeVar
 
 from fairlead.base import clock, files
 from fairlead.base.errors import TooManyCauses
-from fairlead.base.logs import quoted
+from fairlead.base.logs import Logger
 from fairlead.base.metrics import REGISTRY, Counter, Gauge
 from fairlead.base.release import Release
 from fairlead.codec.cel.compile import Program, compile_expression
@@ -33,7 +32,7 @@ from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.resources.causes import Causes, new_causes
 from fairlead.resources.gates import Gates
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 _GROUP = "apiserver.config.@"
 _VERSIONS = ("v1", "v1beta1", "v1alpha1")
@@ -147,14 +146,14 @@ class _Reloads:
     def succeeded(self, path: Path, *, is_new: bool) -> None:
         self._last_error = ""
         if is_new:
-            logger.info("reloaded %s", path)
+            logger.info("a configuration was reloaded", file=path)
             self._note("success")
 
     def failed(self, error: ConfigurationError) -> None:
         self._note("failure")
         if str(error) != self._last_error:  # keys that cannot be fetched are tried again
             self._last_error = str(error)
-            logger.error("the configuration stays as it was: %s", quoted(str(error)))
+            logger.error("a configuration stays as it was", err=error)
 
     def _note(self, status: str) -> None:
         self._count.add(of=(status,))

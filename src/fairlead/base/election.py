@@ -10,7 +10,6 @@ library or through the operations of a server.
 from __future__ import annotations
 
 import asyncio
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
@@ -20,7 +19,9 @@ from math import ceil, inf
 from random import uniform
 from typing import Any
 
-_LOG = logging.getLogger("fairlead.election")
+from fairlead.base.logs import Logger
+
+_LOG = Logger("fairlead.election")
 JITTER = 1.2  # maximum relative jitter of the pause between attempts to acquire
 _RELEASE_TIMEOUT = 2.0  # seconds
 _RELEASE_PAUSE = 0.2  # seconds between attempts after a conflict
@@ -156,7 +157,7 @@ class Election:
             task.cancel()
         _, left = await asyncio.wait(tasks, timeout=self._patience)
         if left:
-            _LOG.error("work that only the leader may do does not end: %s", left)
+            _LOG.error("work that only the leader may do does not end", tasks=left)
 
     async def _acquire(self) -> None:
         while not await self._try_to_acquire():
@@ -195,7 +196,7 @@ class Election:
                         if is_due:
                             await self._hold(lease)
         except TimeoutError:
-            _LOG.warning("%s could not renew the lease %s", self._identity, self._label)
+            _LOG.warning("a lease could not be renewed", identity=self._identity, lease=self._label)
 
     async def _hold(self, lease: Object | None) -> None:
         """Acquire or renew the lease, with a precondition on its version."""
@@ -221,7 +222,7 @@ class Election:
                 while not await self._try_to_release():
                     await self._lease.wait(_RELEASE_PAUSE)
         except errors as error:
-            _LOG.warning("cannot release the lease %s: %s", self._label, str(error) or "no answer")
+            _LOG.warning("cannot release a lease", lease=self._label, err=str(error) or "no answer")
 
     async def _try_to_release(self) -> bool:
         """Returns False after a conflict: a cancelled renewal may still be committed."""
@@ -264,7 +265,7 @@ class Election:
             text = str(error)
             if text != self._reported and not _is_conflict(error):
                 self._reported = text
-                _LOG.warning("cannot write the lease %s: %s", self._label, text)
+                _LOG.warning("cannot write a lease", lease=self._label, err=text)
 
     def _timestamp(self) -> str:
         return self._lease.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -28,7 +28,7 @@ admission/plugins/pod_security: existing_pods pods standards
 admission/plugins/pod_security_policy: plugin
 admission/policies: compilation dispatch evaluation inputs matching mutating param_access
 admission/policies: parameters validating
-api: aggregated_discovery build_metrics component_pages discovery long_lists
+api: aggregated_discovery build_metrics component_pages discovery long_lists tracing
 api/audit: auditor own_operations setup
 api/history: page
 api/openapi: documents overview tables
@@ -77,6 +77,7 @@ process: assembly lifecycle stores
 process/backup: archive shared
 process/certificates: issue
 process/flags: serve
+process/tracing: configuration exporter
 process/workers: parent worker
 resources: go_notation
 resources/admissionregistration: expressions

@@ -3,97 +3,143 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import sys
 import threading
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from time import monotonic
+from typing import Any
 
 import orjson
 
 TEXT, JSON = "text", "json"
+REQUESTS, DEBUG = 1, 2  # of `-v`
 _PROGRAM = "fairlead"
-_DEBUG = 2  # of `-v`
 FORMAT = "%(asctime)s %(levelname)s %(message)s"
 WINDOW = 60.0  # seconds in which further messages of the same kind are only counted
 _MAX_KINDS = 32
 _OTHERS = "other reasons"
-_MAX_TEXT_LENGTH = 200
-_MAX_LIST_LENGTH = 2000
+_MAX_LENGTH = 1000  # characters of a field
 _FIELDS = "fields"  # attribute of a LogRecord
+_DELETE = "\x7f"  # the one control character that JSON does not escape
 
 
-def quoted(text: object, longest: int = _MAX_TEXT_LENGTH) -> str:
-    """Return text from a client or another server as one line of printable ASCII in quotes."""
-    full = str(text)
-    shown = ascii(full[:longest])
-    return shown if len(full) <= longest else f"{shown}... ({len(full)} characters)"
+class Logger:
+    """Logs constant messages with fields, which both formats show in their own way. The fields are
+    formatted only if the line is written, each as one line of limited length: values may come from
+    clients. `err` is the field of an error."""
+
+    def __init__(self, name: str) -> None:
+        self._logger = logging.getLogger(name)
+
+    def debug(self, message: str, **fields: object) -> None:
+        self._write(logging.DEBUG, message, fields)
+
+    def info(self, message: str, **fields: object) -> None:
+        self._write(logging.INFO, message, fields)
+
+    def warning(self, message: str, **fields: object) -> None:
+        self._write(logging.WARNING, message, fields)
+
+    def error(self, message: str, **fields: object) -> None:
+        self._write(logging.ERROR, message, fields)
+
+    def critical(self, message: str, **fields: object) -> None:
+        self._write(logging.CRITICAL, message, fields)
+
+    def exception(self, message: str, **fields: object) -> None:
+        """Log an error with the traceback of the exception that is being handled."""
+        self._write(logging.ERROR, message, fields, sys.exception())
+
+    def log(
+        self, level: int, message: str, *, trace: BaseException | None = None, **fields: object
+    ) -> None:
+        """Log at a level, with the traceback of `trace`."""
+        self._write(level, message, fields, trace)
+
+    def _write(
+        self,
+        level: int,
+        message: str,
+        fields: Mapping[str, object],
+        trace: BaseException | None = None,
+    ) -> None:
+        """Write a line without the fields that are empty."""
+        if self._logger.isEnabledFor(level):
+            shown = {name: value for name, value in fields.items() if value not in ("", None)}
+            self._logger.log(level, message, exc_info=trace, extra={_FIELDS: shown})
 
 
-def shortened(text: object) -> str:
-    """Cut off a text of ours that lists arbitrarily many names."""
-    full = str(text)
-    if len(full) <= _MAX_LIST_LENGTH:
-        return full
-    return f"{full[:_MAX_LIST_LENGTH]}... ({len(full)} characters)"
+def _limited(value: object) -> str:
+    text = str(value)
+    if len(text) <= _MAX_LENGTH:
+        return text
+    return f"{text[:_MAX_LENGTH]}... ({len(text)} characters)"
 
 
-class OneLine(logging.Formatter):
-    """Formats every message as one line, escaping control characters; a traceback follows it."""
+def _in_text(value: object) -> str:
+    """A field as printable ASCII: numbers as they are, all else in quotes."""
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    return json.dumps(_limited(value)).replace(_DELETE, "\\u007f")
+
+
+def _in_json(value: object) -> object:
+    if isinstance(value, bool | int | float):
+        return value
+    return _limited(value).encode(errors="backslashreplace").decode()  # e.g. unpaired surrogates
+
+
+def described(record: logging.LogRecord) -> str:
+    """The message of a record and its fields, as the text format shows them."""
+    message = record.getMessage()
+    if not message.isprintable():  # from another library
+        message = "".join(
+            letter if letter.isprintable() else ascii(letter)[1:-1] for letter in message
+        )
+    fields: Mapping[str, object] = getattr(record, _FIELDS, {})
+    return " ".join((message, *(f"{name}={_in_text(value)}" for name, value in fields.items())))
+
+
+class TextLines(logging.Formatter):
+    """Formats records as one line for people: time, level, message, fields. A traceback follows
+    it."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        if not record.message.isprintable():
-            record.message = "".join(
-                letter if letter.isprintable() else ascii(letter)[1:-1] for letter in record.message
-            )
+        record.message = described(record)
         return super().formatMessage(record)
 
 
-Field = str | int | float
-
-
-def with_fields(**fields: Field) -> dict[str, dict[str, Field]]:
-    """Return the `extra=` argument of a logging call: fields for the JSON format. Empty texts are
-    left out."""
-    return {_FIELDS: {name: value for name, value in fields.items() if value != ""}}
-
-
 class JsonLines(logging.Formatter):
-    """Formats records as one JSON object per line, with the fields of `with_fields`. A traceback is
-    one string in it."""
+    """Formats records as one JSON object per line. `ts`, `msg`, `v` and `err` are as in the
+    reference's logs: `v` is the verbosity that shows a message, and errors have none."""
 
     def format(self, record: logging.LogRecord) -> str:
-        fields: dict[str, Field] = {
-            "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+        line: dict[str, Any] = {
+            "ts": round(record.created, 6),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "msg": record.getMessage(),
-            **getattr(record, _FIELDS, {}),
+            "msg": _in_json(record.getMessage()),
         }
+        if record.levelno < logging.ERROR:
+            line["v"] = DEBUG if record.levelno < logging.INFO else 0
+        fields: Mapping[str, object] = getattr(record, _FIELDS, {})
+        for name, value in fields.items():
+            line[name] = _in_json(value)
         if record.exc_info:
-            fields["traceback"] = self.formatException(record.exc_info)
-        try:
-            return orjson.dumps(fields).decode()
-        except orjson.JSONEncodeError:  # e.g. an unpaired surrogate
-            return orjson.dumps(
-                {name: _encodable(value) for name, value in fields.items()}
-            ).decode()
-
-
-def _encodable(value: Field) -> Field:
-    if not isinstance(value, str):
-        return value
-    return value.encode(errors="backslashreplace").decode()
+            trace = self.formatException(record.exc_info)
+            line["traceback"] = trace.encode(errors="backslashreplace").decode()
+        return orjson.dumps(line).decode()
 
 
 def set_up_logs(form: str, verbosity: int) -> None:
     """Configure logging to standard error. The verbosity sets the level of general messages;
     request logs have their own rules."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if form == JSON else OneLine(FORMAT))
+    handler.setFormatter(JsonLines() if form == JSON else TextLines(FORMAT))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    if verbosity >= _DEBUG:
+    if verbosity >= DEBUG:
         logging.getLogger(_PROGRAM).setLevel(logging.DEBUG)
     if form == JSON:  # also warnings and uncaught exceptions of threads
         logging.captureWarnings(True)
@@ -102,16 +148,15 @@ def set_up_logs(form: str, verbosity: int) -> None:
 
 def _log_thread_end(end: threading.ExceptHookArgs) -> None:
     name = end.thread.name if end.thread is not None else "unknown"
-    logger = logging.getLogger(_PROGRAM)
     if end.exc_value is not None:
-        logger.error("the thread %s failed", name, exc_info=end.exc_value)
+        Logger(_PROGRAM).log(logging.ERROR, "a thread failed", trace=end.exc_value, name=name)
 
 
 def log_exit_reason(message: str) -> None:
     """Print on one line why the program ends; as a JSON object if the log is JSON."""
     text = " ".join(message.split())
     if is_json_log():
-        logging.getLogger(_PROGRAM).critical("%s", text)
+        Logger(_PROGRAM).critical("the program ends", err=text)
     else:
         print(f"{_PROGRAM}: {text}", file=sys.stderr, flush=True)
 
@@ -128,20 +173,20 @@ class Tally:
 
     def __init__(
         self,
-        logger: logging.Logger,
+        logger: Logger,
         level: int,
-        source: str,
+        message: str,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._logger = logger
         self._level = level
-        self._source = source
+        self._message = message
         self._clock = clock
         self._more: dict[str, int] = {}
         self._until: dict[str, float] = {}
 
     def add(self, kind: str, detail: str = "") -> None:
-        """Count one message; `detail` is logged only with the first of its kind."""
+        """Count one message; `detail` is logged only with the first of its kind, as `err`."""
         now = self._clock()
         if kind not in self._until and len(self._until) >= _MAX_KINDS:
             kind = _OTHERS
@@ -151,8 +196,7 @@ class Tally:
         self._summarise(kind)
         self._until[kind] = now + WINDOW
         self._more[kind] = 0
-        shown = f"{kind}: {detail}" if detail else kind
-        self._logger.log(self._level, "%s: %s", self._source, shown)
+        self._logger.log(self._level, self._message, reason=kind, err=detail)
         self._summarise_later(kind)
 
     def _summarise_later(self, kind: str) -> None:
@@ -179,6 +223,4 @@ class Tally:
     def _summarise(self, kind: str) -> None:
         more = self._more.get(kind)
         if more:
-            self._logger.log(
-                self._level, "%s: %s: %d more in %d seconds", self._source, kind, more, WINDOW
-            )
+            self._logger.log(self._level, self._message, reason=kind, more=more, seconds=WINDOW)

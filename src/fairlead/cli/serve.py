@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import logging
 
 import uvloop
 
-from fairlead.base.logs import log_exit_reason, set_up_logs
+from fairlead.base.logs import Logger, log_exit_reason, set_up_logs
 from fairlead.cli.failures import explain
 from fairlead.process import lifecycle
 from fairlead.process.flags.checks import FlagError, check_flags
@@ -30,6 +29,6 @@ def run(command: str, parser: argparse.ArgumentParser, options: argparse.Namespa
         return lifecycle.serve(options, uvloop.run)
     except Exception as error:
         if options.verbosity:
-            logging.getLogger("fairlead").exception("the server ended")
+            Logger("fairlead").exception("the server ended")
         log_exit_reason(explain(error))
         return 1

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairlead.base.files import text_beside
+from fairlead.base.logs import Logger
 from fairlead.codec.bodies import BodyError, parse_yaml
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.decode import decoder, unknown_paths
@@ -17,7 +17,7 @@ from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.model import Object, Struct
 from fairlead.codec.types.notation import parse
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 
 class ConfigurationError(ValueError):
@@ -111,8 +111,14 @@ class ConfigurationReader:
             )
         if version != known[0]:
             field_path = f"{section.place}.apiVersion".strip(".")
-            message = "--%s: %s: %s: %s is deprecated; use %s"
-            logger.warning(message, section.flag, section.file, field_path, version, known[0])
+            logger.warning(
+                "an apiVersion is deprecated",
+                flag=f"--{section.flag}",
+                file=section.file,
+                field=field_path,
+                version=version,
+                use=known[0],
+            )
 
     def _decode(self, form: Form, section: Section, document: Object) -> Object:
         struct = self._structs[form.type]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 from time import monotonic
@@ -46,11 +45,12 @@ from fairlead.base.errors import (
     unauthorized,
     unsupported_media_type,
 )
+from fairlead.base.logs import Logger
 from fairlead.codec.types.times import format_time
 from fairlead.console.files import NO_STORE, SecuredAnswer
 from fairlead.operations import tokens as operations_tokens
 
-logger = logging.getLogger("fairlead.console")
+logger = Logger("fairlead.console")
 
 MAX_BODY_BYTES = 4096
 _JSON = "application/json"
@@ -145,7 +145,7 @@ class SignInHandler:
         except TooManySecrets:
             raise too_many_requests(_BUSY) from None
         except OSError as error:
-            logger.error("cannot store sessions of the console: %s", error.strerror)
+            logger.error("cannot store sessions of the console", err=error.strerror)
             raise internal("sessions of the console cannot be kept") from None
         finally:
             self._under_way -= 1

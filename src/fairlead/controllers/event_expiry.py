@@ -7,10 +7,10 @@ regard to finalizers. Watchers see DELETED.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterable, Mapping
 
 from fairlead.base import clock
+from fairlead.base.logs import Logger
 from fairlead.codec.types.times import TimeError, parse_time
 from fairlead.controllers.events import EVENTS
 from fairlead.controllers.framework import Keys
@@ -20,7 +20,7 @@ from fairlead.storage.backend import Conflict, StorageError
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Change, Version
 
-logger = logging.getLogger("fairlead.controllers")
+logger = Logger("fairlead.controllers")
 
 _BATCH_SIZE = 250  # deletes per batch, which share a commit
 _GROUPED = 1.0  # seconds added to a timer so that events that expire close together share it
@@ -68,7 +68,7 @@ class EventExpiry:
             while due := self._due():
                 await asyncio.gather(*map(self._delete, due))
         except StorageError as error:
-            logger.warning("%s: events are not deleted yet: %s", self.name, error)
+            logger.warning("events are not deleted yet", controller=self.name, err=error)
             self._waiting = True
             return _TRY_AGAIN
         first = next(iter(self._written), None)

@@ -8,20 +8,20 @@ texts, and a rate limit per object drops the rest.
 from __future__ import annotations
 
 import asyncio
-import logging
 from dataclasses import dataclass
 from time import time_ns
 
 from fairlead.base import clock
 from fairlead.base.caches import BoundedCache
 from fairlead.base.errors import StatusError
+from fairlead.base.logs import Logger
 from fairlead.codec.types.times import now
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
 from fairlead.resources.registry import Resource
 from fairlead.storage.backend import StorageError
 
-logger = logging.getLogger("fairlead.controllers")
+logger = Logger("fairlead.controllers")
 
 EVENTS = "core/v1/events"
 NORMAL, WARNING = "Normal", "Warning"
@@ -111,7 +111,7 @@ class EventWriter:
             try:
                 await self._write(client, event, key)
             except (StatusError, StorageError) as error:
-                logger.debug("an event was not written: %s", error)
+                logger.debug("an event was not written", err=error)
             except Exception:
                 logger.exception("an event was not written")
 

@@ -25,7 +25,7 @@ from fairlead.base import clock
 from fairlead.base.backlog import Backlog
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
-from fairlead.base.logs import shortened
+from fairlead.base.logs import Logger
 from fairlead.base.slices import TimeSlices
 from fairlead.controllers.events import EventWriter
 from fairlead.controllers.metrics import SECONDS
@@ -37,7 +37,8 @@ from fairlead.storage.backend import StorageError
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Change
 
-logger = logging.getLogger("fairlead.controllers")
+logger = Logger("fairlead.controllers")
+_FAILED = "a key could not be reconciled"
 
 
 class Reconciler(Protocol):
@@ -318,9 +319,10 @@ async def _work(controller: Reconciler, queue: WorkQueue[str], slices: TimeSlice
 def _report(name: str, key: str, error: Exception, pause: float) -> None:
     if isinstance(error, (StatusError, StorageError)):
         level = logging.DEBUG if pause < 1 else logging.WARNING
-        logger.log(level, "%s: %s: %s; retry in %.3gs", name, key, shortened(error), pause)
+        logger.log(level, _FAILED, controller=name, key=key, err=error, retry_seconds=pause)
     else:
-        logger.error("%s: %s; retry in %.3gs", name, key, pause, exc_info=error)
+        level = logging.ERROR
+        logger.log(level, _FAILED, trace=error, controller=name, key=key, retry_seconds=pause)
 
 
 # Helpers for changes to objects.

@@ -3,7 +3,6 @@ status."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 
 import orjson
@@ -11,13 +10,14 @@ import orjson
 from fairlead.admission.policies.type_checks import check_types
 from fairlead.base import budget
 from fairlead.base.errors import StatusError
+from fairlead.base.logs import Logger
 from fairlead.base.meter import OverBudget
 from fairlead.controllers.framework import Keys
 from fairlead.operations.client import Client
 from fairlead.resources.registry import Resources
 from fairlead.storage.version import Change
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 POLICIES = "admissionregistration/v1/validatingadmissionpolicies"
 
@@ -47,7 +47,7 @@ class PolicyStatus:
         try:
             warnings = await budget.run(size, check_types, spec, self._resources)
         except OverBudget as error:  # it would fail again
-            logger.warning("the types of the policy %s are not checked: it %s", key, error)
+            logger.warning("the types of a policy are not checked", policy=key, err=error)
             warnings = []
         checking = {
             "expressionWarnings": [

@@ -6,15 +6,15 @@ Called on every commit, so it is compiled and does not wait.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from fairlead.base.backlog import Backlog
+from fairlead.base.logs import Logger
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Change, existing
 
-logger = logging.getLogger("fairlead.controllers")
+logger = Logger("fairlead.controllers")
 
 # Maps an event to the keys that need work. Called on every commit, so it must be fast. The
 # framework may stop iterating and continue in a later iteration of the event loop. A None is not a
@@ -53,10 +53,10 @@ class Subscription:
                 yield
         except Exception:
             logger.exception(
-                "%s: cannot process the change of %s %s",
-                self._queue.name,
-                change.resource,
-                change.key,
+                "cannot process a change",
+                controller=self._queue.name,
+                resource=change.resource,
+                key=change.key,
             )
             asyncio.get_running_loop().call_later(_REMAPPING_DELAY, self.deliver_all)
         finally:

@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 
 from fairlead.base import budget
 from fairlead.base.errors import ResourceRef, StatusError, modified
+from fairlead.base.tracing import step
 from fairlead.codec.bodies import TooDeep, TooLarge
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
@@ -86,7 +87,10 @@ async def put(
     alongside = (*context.alongside, *context.claims) if context is not None else ()
     while True:
         try:
-            written = await api.store.put(collection, key, value, over, requires, alongside)
+            with step("Commit") as span:
+                if span is not None:
+                    span.note({"resource": operation.resource.key, "key": key})
+                written = await api.store.put(collection, key, value, over, requires, alongside)
             break
         except asyncio.CancelledError:
             if context is not None and context.undo:
@@ -147,7 +151,10 @@ async def remove(
             writes.append(api.store.put(collection, key, marked, current))
             last = collection.pending[key]
     writes.append(api.store.delete(collection, key, last))
-    outcomes = await asyncio.gather(*writes, return_exceptions=True)
+    with step("Commit") as span:
+        if span is not None:
+            span.note({"resource": operation.resource.key, "key": key})
+        outcomes = await asyncio.gather(*writes, return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, Conflict) and outcome is not outcomes[0]:
             raise MarkedOnly from outcome

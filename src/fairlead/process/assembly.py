@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -41,6 +40,7 @@ from fairlead.auth.authorization.setup import (
 )
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError, forbidden
+from fairlead.base.logs import Logger
 from fairlead.codec.configuration_files import ConfigurationError
 from fairlead.controllers.aggregation.registry import API_SERVICES
 from fairlead.controllers.aggregation.setup import Aggregation, ApiServiceReconcilers
@@ -79,7 +79,7 @@ from fairlead.wire.outgoing.cluster import ClusterDialer
 from fairlead.wire.outgoing.flags import ReachError, build_reach, build_webhooks
 from fairlead.wire.outgoing.webhooks import Webhooks
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 SERVICES = "core/v1/services"
 

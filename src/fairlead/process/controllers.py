@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 import socket
 from collections.abc import Sequence, Set
 from contextlib import suppress
@@ -17,6 +16,7 @@ from fairlead.auth.authorization.aggregation import ClusterRoleAggregation
 from fairlead.auth.authorization.rbac import CLUSTER_ROLES
 from fairlead.auth.authorization.rules import Rule
 from fairlead.base.errors import StatusError
+from fairlead.base.logs import Logger
 from fairlead.controllers.aggregation.setup import ApiServiceReconcilers
 from fairlead.controllers.catalogue import build_controllers, parse_controllers
 from fairlead.controllers.custom_resources.controller import DefinitionController
@@ -49,7 +49,7 @@ from fairlead.process.certificates.shared_authority import ForeignAuthority, sha
 from fairlead.resources.custom.registry import Registry
 from fairlead.storage.backend import StorageError
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 _STOP_TIMEOUT = 2.0  # seconds
 
@@ -162,7 +162,7 @@ class ControllerManager:
         except ForeignAuthority as error:
             if others:
                 raise
-            logger.warning("%s", error)
+            logger.warning("another server of this store has another CA", err=error)
 
     def _listing(self, server: Server | None) -> Listing:
         options = self._options
@@ -234,7 +234,7 @@ class ControllerManager:
             async with asyncio.timeout(_STOP_TIMEOUT):
                 await self._own_service.leave()
         except (StatusError, StorageError, TimeoutError) as error:
-            logger.warning("cannot tell other servers that this one ends: %s", error or "no answer")
+            logger.warning("cannot tell other servers that this one ends", err=error or "no answer")
 
 
 async def _write_rules(client: Client, name: str, rules: list[Rule]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import logging
 import signal
 import socket
 import sys
@@ -13,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from fairlead.api import tracing as api_tracing
 from fairlead.api.app import Application
 from fairlead.api.audit import own_operations
 from fairlead.api.audit import setup as audit_setup
@@ -20,7 +20,8 @@ from fairlead.api.audit.flags import wants_audit
 from fairlead.api.health import OBJECTS, PARTS, STORE, WORK, Progress
 from fairlead.api.stalls import StallMonitor
 from fairlead.base.dialect import DIALECTS, Dialect
-from fairlead.base.logs import log_exit_reason
+from fairlead.base.logs import Logger, log_exit_reason
+from fairlead.codec.configuration_files import ConfigurationError
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.process.assembly import Assembly, StartError
 from fairlead.process.backup import UNFINISHED
@@ -41,6 +42,8 @@ from fairlead.process.listeners import Acceptor, listen, shown_address
 from fairlead.process.stored_release import adopt_release, check_release, follow_release
 from fairlead.process.stores import check_dialect, embedded_log, etcd_log
 from fairlead.process.tasks import Supervisor
+from fairlead.process.tracing import configuration as tracing_configuration
+from fairlead.process.tracing import exporter as tracing_exporter
 from fairlead.process.workers import parent as parent_process
 from fairlead.process.workers import worker as worker_process
 from fairlead.resources.gates import is_default
@@ -58,9 +61,10 @@ from fairlead.wire.incoming.tls_records import RecordLayers
 
 if TYPE_CHECKING:
     from fairlead.api.audit.auditor import Auditor
+    from fairlead.process.tracing.exporter import Exporter
     from fairlead.process.workers.slot import WorkerSlot
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 # Longest time for which a busy thread keeps the GIL from the event loop; Python's default is 5 ms.
 _SWITCH_SECONDS = 0.0005
@@ -95,7 +99,7 @@ class Server:
         options = self.options
         sys.setswitchinterval(_SWITCH_SECONDS)
         for name in planned_flags(options):
-            logger.warning("%s is accepted but has no effect in this release yet", name)
+            logger.warning("a flag is accepted but has no effect in this release yet", flag=name)
         if self._worker is not None:
             self._worker.worker_slot.listen_to_parent(self.stopping.set, self._stop_now.set)
         listener = listen(options) if self._worker is None else self._worker.worker_slot.listener
@@ -154,6 +158,11 @@ class Server:
             await worker.open()
         slot = worker.slot if worker is not None else None
         application = self._application(auditor)
+        exporter = self._exporter()
+        if exporter is not None:
+            trusts = self.api.gates["TrustedTraceContext"]
+            application.tracer = api_tracing.RequestTracer(exporter.tracer, trusts=trusts)
+            self._supervisor.start("export of traces", exporter.run)
         connections = Connections(self._limits(), application, slot)
         stalls = StallMonitor(application.observer.requests)
         trust = self._certificates.trust(pki, self.api.authentication.authorities)
@@ -185,10 +194,12 @@ class Server:
         await self.stopping.wait()
         stalls.stop()
         await self._shut_down(server, connections)
+        if exporter is not None:
+            await exporter.close()
 
     def fail(self, why: str) -> None:
         """Stop after an unrecoverable error, with a non-zero exit code."""
-        logger.critical("the server must stop: %s", why)
+        logger.critical("the server must stop", err=why)
         self._failure = self._failure or why
         self.stopping.set()
 
@@ -244,6 +255,17 @@ class Server:
         if auditor is not None:
             self.api.auditor = own_operations.OwnOperations(auditor)
         return auditor
+
+    def _exporter(self) -> Exporter | None:
+        """Return the exporter of traces, if some are configured."""
+        file = self.options.tracing_config_file
+        if file is None:
+            return None
+        try:
+            read = tracing_configuration.read_tracing(file, self.api.types, self.api.gates)
+        except ConfigurationError as error:
+            raise StartError(str(error)) from None
+        return tracing_exporter.Exporter(read, self.address)
 
     def _application(self, auditor: Auditor | None) -> Application:
         return build_application(

@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import errno
-import logging
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from fairlead.base.logs import Logger
 from fairlead.process.assembly import StartError
 
 if TYPE_CHECKING:
     from fairlead.storage.workers.page import Slot
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 _LEAVE_TO_OTHERS = 0.001  # seconds in which a worker with fewer connections may accept first
 _PAUSE = 0.1  # after a failure to accept
@@ -85,7 +85,7 @@ class Acceptor:
             return  # another worker accepted it, or the client disconnected
         except OSError as error:
             if error.errno in _LACKING:
-                logger.error("cannot accept connections: %s", error.strerror)
+                logger.error("cannot accept connections", err=error.strerror)
                 self._wait_later(_PAUSE)
                 return
             raise

@@ -8,10 +8,10 @@ the way back is refused.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from contextlib import suppress
 
+from fairlead.base.logs import Logger
 from fairlead.base.release import RELEASES, V1_25, Release
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.model import Object
@@ -23,7 +23,7 @@ from fairlead.storage.collection import Collection
 from fairlead.storage.store import Store
 from fairlead.storage.version import Change
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 _COLLECTION, _KEY = "fairlead/release", "api"
 _AT_ONCE = 100  # objects that are rewritten together, in few commits
@@ -72,11 +72,13 @@ async def adopt_release(api: Api) -> None:
     if recorded == release.name:
         return
     if _count(api.store):
-        logger.info("the store was served as release %s of the API", recorded)
+        logger.info("the store was served as another release of the API", release=recorded)
         count = await _rewrite(api)
         # Clients that watch from before list again: the history has objects of the earlier release.
         await api.store.compact(api.store.revision)
-        logger.info("it is served as release %s now; objects rewritten: %d", release.name, count)
+        logger.info(
+            "the store is served as this release now", release=release.name, rewritten=count
+        )
     await _record(api.store, release)
 
 
@@ -131,7 +133,12 @@ async def _rewrite_object(
             value = _rewritten(resource, before)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             # One damaged object must not keep all others from being served.
-            logger.error("%s %s cannot be read and is left alone: %s", resource.key, key, error)
+            logger.error(
+                "an object cannot be read and is left alone",
+                resource=resource.key,
+                key=key,
+                err=error,
+            )
             return False
         if value == before and version.api_version == collection.api_version:
             return False

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.base.dialect import DIALECTS, Dialect
-from fairlead.base.logs import log_exit_reason
+from fairlead.base.logs import Logger, log_exit_reason
 from fairlead.process.assembly import StartError
 from fairlead.resources.etcd_format import codec as etcd_format_codec
 from fairlead.resources.etcd_format import encrypted
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 _EVENTS = "core/v1/events"
 _NAMESPACES = "core/namespaces"
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 _KEYS_BY_PATH: dict[Path, Keys] = {}
 
 
@@ -170,7 +169,9 @@ def sealing_of(options: argparse.Namespace, resources: Resources) -> Keys | None
     if path not in _KEYS_BY_PATH:
         _KEYS_BY_PATH[path] = configuration.read_encryption(path, resources.dialect)
         for name in _unknown_resources(_KEYS_BY_PATH[path], resources):
-            logger.warning("%s: %s: %s is not a stored resource", configuration.FLAG, path, name)
+            logger.warning(
+                "not a stored resource", flag=configuration.FLAG, file=path, resource=name
+            )
     return _KEYS_BY_PATH[path]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-logger = logging.getLogger("fairlead")
+from fairlead.base.logs import Logger
+
+logger = Logger("fairlead")
 
 Work = Callable[[], Coroutine[Any, Any, None]]
 
@@ -35,9 +36,9 @@ class Supervisor:
             try:
                 await work()
             except Exception:
-                logger.exception("%s failed", name)
+                logger.exception("a task failed", task=name)
             else:
-                logger.error("%s has ended", name)
+                logger.error("a task has ended", task=name)
             failures = 1 if loop.time() - began > STABLE_SECONDS else failures + 1
             if failures >= MAX_FAILURES:
                 self._give_up(f"{name} cannot be kept running")

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from fairlead.base.compiled import mypyc_attr
+from fairlead.base.logs import Logger
 from fairlead.storage.metrics import FOLLOWER_FAILURES, WATCHERS_ENDED
 from fairlead.storage.selection import Fact, Requirement, Selection
 from fairlead.storage.version import ADDED, DELETED, MODIFIED, Change
 
-logger = logging.getLogger("fairlead.storage")
+logger = Logger("fairlead.storage")
 
 Follower = Callable[[Change], None]
 _RESYNC_PAUSE = 1.0
@@ -91,14 +92,14 @@ class Followers:
 
     def _isolate(self, registration: _Registration, change: Change, error: Exception) -> None:
         FOLLOWER_FAILURES.add(of=(self._resource,))
-        logger.error(
-            "a follower of %s failed at %s, revision %d: %s: %s",
-            self._resource,
-            change.key,
-            change.revision,
-            type(error).__name__,
-            error,
-            exc_info=None if self._failed_before else error,
+        logger.log(
+            logging.ERROR,
+            "a follower failed",
+            trace=None if self._failed_before else error,
+            resource=self._resource,
+            key=change.key,
+            revision=change.revision,
+            err=f"{type(error).__name__}: {error}",
         )
         self._failed_before = True
         registration.lost = True
@@ -117,7 +118,7 @@ class Followers:
             registration.resync()
         except Exception as error:
             registration.lost = True
-            logger.error("a follower of %s cannot resync: %s", self._resource, error)
+            logger.error("a follower cannot resync", resource=self._resource, err=error)
         asyncio.get_running_loop().call_later(_RESYNC_PAUSE, self._resync, registration)
 
 

@@ -4,13 +4,13 @@ requests wait for a revision."""
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from sortedcontainers import SortedList
 
+from fairlead.base.logs import Logger
 from fairlead.storage.audience import FollowerFailed, Watcher
 from fairlead.storage.backend import Compacted, Outcome, Row
 from fairlead.storage.collection import Collection
@@ -21,7 +21,7 @@ from fairlead.storage.state import PLACEHOLDER_REVISION, State
 from fairlead.storage.version import Change, Version, body_of
 from fairlead.storage.writes import Pending
 
-logger = logging.getLogger("fairlead.storage")
+logger = Logger("fairlead.storage")
 
 CollectionChange = tuple[Collection, Change]
 Waiter = tuple[int, int, asyncio.Future[bool]]  # revision, tie-breaker, result
@@ -71,7 +71,9 @@ class Delivery:
             try:
                 collection.publish(change, unbatched=unbatched)
             except Exception as error:
-                logger.exception("cannot deliver the change of %s %s", change.resource, change.key)
+                logger.exception(
+                    "cannot deliver a change", resource=change.resource, key=change.key
+                )
                 for watcher in tuple(collection.audience):  # some missed the change
                     watcher.fail(error)
         for watcher in tuple(self.global_watchers):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from heapq import heappop, heappush
 
+from fairlead.base.logs import Logger
 from fairlead.storage.backend import (
     Compacted,
     ConditionFailed,
@@ -25,7 +25,7 @@ from fairlead.storage.log import Cache, Source, log_fatal, storage_error
 from fairlead.storage.metrics import FEED_RESTARTS
 from fairlead.storage.writes import Pending
 
-logger = logging.getLogger("fairlead.storage")
+logger = Logger("fairlead.storage")
 
 _UNFOLLOWED = "the store is not followed at present"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
@@ -109,7 +109,7 @@ class FollowedLog:
     async def _read_feed(self) -> None:
         async for revision, rows in self._source.feed(self._cache.revision):
             if not self.healthy:
-                logger.warning("the feed of the store works again, at revision %d", revision)
+                logger.warning("the feed of the store works again", revision=revision)
                 self.healthy = True
             self._cache.apply_feed(rows, revision)
             if self._unseen:
@@ -119,7 +119,7 @@ class FollowedLog:
         if error.fault is Fault.FATAL:
             self.give_up(str(error))
         if self.healthy:
-            logger.error("the feed of the store is interrupted: %s", error)
+            logger.error("the feed of the store is interrupted", err=error)
         self.healthy = False
 
     async def _rebuild(self) -> None:
@@ -128,7 +128,7 @@ class FollowedLog:
         except Exception as raised:
             self._feed_failed(storage_error(raised))
             return
-        logger.warning("changes up to revision %d were missed; caches are read again", revision)
+        logger.warning("changes were missed; caches are read again", revision=revision)
         self._cache.rebuild(rows, revision)
         self._answer_seen()
 
@@ -297,7 +297,7 @@ class FollowedLog:
             try:
                 self._size = await self._source.size()
             except StorageError as error:
-                logger.debug("the size of the store is not known: %s", error)
+                logger.debug("the size of the store is not known", err=error)
             await asyncio.sleep(_SIZE_EVERY)
 
     async def flush(self) -> None:

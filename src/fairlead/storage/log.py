@@ -6,16 +6,16 @@ a `Source` with other writers (etcd, or the process that owns the file).
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from fairlead.base.logs import Logger
 from fairlead.storage.backend import Outcome, Row, Slice, Step, StorageError, Write
 
 if TYPE_CHECKING:
     from fairlead.storage.writes import Pending
 
-logger = logging.getLogger("fairlead.storage")
+logger = Logger("fairlead.storage")
 
 
 class Cache(Protocol):
@@ -119,7 +119,7 @@ class Log(Protocol):
 
 def log_fatal(message: str) -> None:
     """The default `on_fatal` callback."""
-    logger.critical("the server must stop: %s", message)
+    logger.critical("the server must stop", err=message)
 
 
 def storage_error(raised: BaseException) -> StorageError:

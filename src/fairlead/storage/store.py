@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from fairlead.base.logs import Logger
 from fairlead.storage.audience import Follower, Watcher
 from fairlead.storage.backend import Compacted, Precondition, StorageError, Write
 from fairlead.storage.collection import Collection, Page
@@ -282,7 +282,7 @@ class Store:
 
 # Compaction: drops history older than the retention, or above the size limit.
 
-logger = logging.getLogger("fairlead.storage")
+logger = Logger("fairlead.storage")
 
 
 class Compaction:
@@ -304,7 +304,7 @@ class Compaction:
                 try:
                     await self.compact(max(floor, state.floor))
                 except StorageError as error:
-                    logger.error("cannot compact the store: %s; the next round tries again", error)
+                    logger.error("cannot compact the store; the next round tries again", err=error)
 
     async def compact(self, floor: int) -> None:
         """As `Store.compact`."""

@@ -89,7 +89,11 @@ class Described:
 
     def log(self) -> list[str]:
         lines = self.extended.server.log.read_text().splitlines()
-        return [line for line in lines if f"no OpenAPI document of {self.name}" in line]
+        return [
+            line
+            for line in lines
+            if "no OpenAPI document" in line and f'name="{self.name}"' in line
+        ]
 
     def await_refusal(self, why: str) -> None:
         eventually(lambda: any(why in line for line in self.log()), f"it is refused: {why}")

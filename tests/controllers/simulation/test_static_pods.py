@@ -44,7 +44,7 @@ def test_every_node_runs_the_pods_of_a_directory(
     names = ["one-simulated-1", "proxy-simulated-0", "proxy-simulated-1"]
     eventually(lambda: pods.collection.names() == names, "the pods are there")
     pods.await_ready(*names)
-    assert "broken.yaml: it is not a v1 Pod" in server.log.read_text()
+    assert 'broken.yaml" err="it is not a v1 Pod' in server.log.read_text()
     assert ".hidden" not in server.log.read_text()
 
     mirror = pods.read("proxy-simulated-0")
@@ -95,5 +95,5 @@ def test_a_pod_that_the_server_refuses_is_logged_by_the_name_of_its_file(
     def logged(server: ServerProcess) -> str:
         return server.log.read_text()
 
-    eventually(lambda: "static pod wrong.yaml on simulated-" in logged(server), "it is logged")
+    eventually(lambda: 'file="wrong.yaml" node="simulated-' in logged(server), "it is logged")
     assert "Required value" in logged(server)

@@ -14,13 +14,13 @@ from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
 from fairlead.base.caches import BoundedCache
 from fairlead.base.clock import time
 from fairlead.base.dialect import Dialect
-from fairlead.base.logs import Tally, quoted
+from fairlead.base.logs import Logger, Tally
 from fairlead.codec.configuration_files import ConfigurationError, Section
 from fairlead.wire.outgoing import json_calls
 from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config
 from fairlead.wire.outgoing.response import CallError
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 EPHEMERAL_CONTAINERS = f"{PODS}/ephemeralcontainers"
 GROUP_VERSION = "imagepolicy.@/v1alpha1"
@@ -85,7 +85,7 @@ class ImagePolicyWebhook(PluginBase):
         try:
             answer = await self._answer(self._spec(attributes, pod))
         except CallError as error:
-            self._failed.add("the image policy webhook failed", quoted(error.brief))
+            self._failed.add("the image policy webhook failed", str(error.brief))
             if not self._settings.default_allow:
                 raise refusal(attributes, str(error)) from None
             attributes.context.annotations[f"{self._audit}failed-open"] = "true"

@@ -4,7 +4,6 @@ StorageObjectInUseProtection.
 
 from __future__ import annotations
 
-import logging
 import re
 from decimal import Decimal
 from typing import NamedTuple
@@ -14,10 +13,11 @@ from fairlead.admission.plugins.base import Object, PluginBase, mutation_error, 
 from fairlead.admission.plugins.default_classes import CLAIMS, CLASSES
 from fairlead.admission.plugins.namespace_lifecycle import Find
 from fairlead.base.dialect import Dialect
+from fairlead.base.logs import Logger
 from fairlead.codec.types.quantity import quantity
 from fairlead.resources.core.persistent_volumes import CLASS_ANNOTATION
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 VOLUMES = "core/v1/persistentvolumes"
 _PROVISIONED_BY = "pv.@/provisioned-by"
@@ -60,7 +60,7 @@ class PersistentVolumeLabel(PluginBase):
     name = "PersistentVolumeLabel"
 
     def __init__(self, dialect: Dialect) -> None:
-        logger.warning("the admission plugin %s is deprecated", self.name)
+        logger.warning("an admission plugin is deprecated", plugin=self.name)
         self._provisioned_by = dialect.label(_PROVISIONED_BY)
         self._labels = [(dialect.label(zone), dialect.label(region)) for zone, region in _LABELS]
 

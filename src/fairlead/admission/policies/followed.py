@@ -3,7 +3,6 @@ response, so that the rules of a policy hold for the next write."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
@@ -13,11 +12,12 @@ from fairlead.admission.policies import matching
 from fairlead.admission.webhooks.hooks import ANY
 from fairlead.admission.webhooks.match import equivalents, matchable_names, names_in_rules
 from fairlead.auth.authentication.user import is_server
+from fairlead.base.logs import Logger
 from fairlead.codec.types.model import Object
 from fairlead.resources.registry import Resource, Resources
 from fairlead.storage.version import Change
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 _MAX_MATCHES = 1000  # that are kept of one policy or binding
 
@@ -118,7 +118,7 @@ class Policies:
                     return  # its status or metadata changed
                 new = Policy(name, spec)
         except Exception:
-            logger.exception("the policy %s cannot be used", name)
+            logger.exception("a policy cannot be used", policy=name)
         if old is not None:
             del self._policies[name]
             self._remove_from_index(old)
@@ -144,7 +144,7 @@ class Policies:
                 binding = self._bindings[name] = Binding(name, change.after.object()["spec"])
                 self._of_same_policy(binding)[name] = binding
         except Exception:
-            logger.exception("the policy binding %s cannot be used", name)
+            logger.exception("a policy binding cannot be used", binding=name)
         self._forget()
 
     def _of_same_policy(self, binding: Binding) -> dict[str, Binding]:

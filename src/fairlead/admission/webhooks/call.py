@@ -19,7 +19,8 @@ from fairlead.admission.webhooks.reviews import Answer, InvalidAnswer, Reviews, 
 from fairlead.admission.webhooks.shapes import Documents
 from fairlead.base import budget
 from fairlead.base.errors import StatusError, bad_request, internal
-from fairlead.base.logs import Tally, quoted
+from fairlead.base.logs import Logger, Tally
+from fairlead.base.tracing import Value, step
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.names import qualified_name
 from fairlead.codec.types.times import new_uid
@@ -27,9 +28,10 @@ from fairlead.resources.context import Context
 from fairlead.wire.outgoing.response import CallError
 from fairlead.wire.outgoing.webhooks import UnusableBundle
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 MUTATING, VALIDATING = "admit", "validating"  # type label in metrics
+_SPANS = {MUTATING: "Call mutating webhook", VALIDATING: "Call validating webhook"}
 _MAX_COUNTED_CODE = 600
 _MAX_CODE = 999  # HTTP status codes have three digits
 _MAX_WARNING_LENGTH = 4096  # characters; longer warnings are cut
@@ -73,7 +75,11 @@ class WebhookCaller:
         the write is rejected. `note` is the audit annotation for a failure that is ignored."""
         hook, begun = match.hook, perf_counter()
         try:
-            changed = await use(await self._answer(match, attributes, documents))
+            with step(_SPANS[self._kind]) as span:
+                if span is not None:
+                    span.note(_span_attributes(match, attributes))
+                answer = await self._answer(match, attributes, documents)
+            changed = await use(answer)
         except CallFailed as error:
             rejected = not hook.ignores_failure
             self._count(match, attributes, begun, error.code, _CALL if rejected else "")
@@ -130,9 +136,9 @@ class WebhookCaller:
     def _fail(self, hook: Hook, error: CallFailed, context: Context, note: str) -> None:
         reason = f'failed calling webhook "{hook.name}": {error}'
         if not hook.ignores_failure:
-            self._failures.add("the write is refused", quoted(reason))
+            self._failures.add("the write is refused", reason)
             raise internal(reason)
-        self._failures.add("the write goes on", quoted(reason))
+        self._failures.add("the write goes on", reason)
         WEBHOOK_FAIL_OPEN.add(of=(hook.name, self._kind))
         annotate(context, note, hook.name)
 
@@ -153,6 +159,15 @@ def annotate(context: Context, key: str, text: str) -> None:
     """Add an audit annotation; an existing value is kept."""
     if "/" in key and not qualified_name(key):
         context.annotations.setdefault(key, text)
+
+
+def _span_attributes(match: Match, attributes: Attributes) -> dict[str, Value]:
+    return {
+        "configuration": match.hook.configuration,
+        "webhook": match.hook.name,
+        "resource": attributes.resource.key,
+        "operation": attributes.operation,
+    }
 
 
 def _annotations(hook_name: str, annotations: Mapping[str, str]) -> dict[str, str]:

@@ -3,7 +3,6 @@ response."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 
 from fairlead.admission.plugin import Attributes
@@ -17,10 +16,11 @@ from fairlead.admission.webhooks.match import (
     may_match,
 )
 from fairlead.auth.authentication.user import is_server
+from fairlead.base.logs import Logger
 from fairlead.resources.registry import Resource, Resources
 from fairlead.storage.version import Change
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 
 class Configurations:
@@ -53,7 +53,7 @@ class Configurations:
             else:
                 self._by_name[change.key] = hooks_of(change.after.object(), self._make)
         except Exception:
-            logger.exception("the webhook configuration %s cannot be used", change.key)
+            logger.exception("a webhook configuration cannot be used", name=change.key)
         self._hooks = [hook for name in sorted(self._by_name) for hook in self._by_name[name]]
         self._matches.clear()
         self._on_change()

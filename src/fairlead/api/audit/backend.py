@@ -10,12 +10,12 @@ from typing import Protocol
 from fairlead.api.audit.metrics import ERRORS
 from fairlead.api.audit.policy import REQUEST, Limits
 from fairlead.api.audit.record import Record
-from fairlead.base.logs import Tally
+from fairlead.base.logs import Logger, Tally
 
 Outcome = bool | Awaitable[bool]  # whether an event was stored, at once or later
 Shape = Callable[[Record], bytes | None]  # encodes a record; None to drop it
 
-logger = logging.getLogger("fairlead.api.audit")
+logger = Logger("fairlead.api.audit")
 _lost = Tally(logger, logging.ERROR, "audit events are lost")
 
 

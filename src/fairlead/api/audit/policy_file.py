@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from fairlead.api.audit.policy import LEVELS, STAGES, Policy, api_version
 from fairlead.base.dialect import Dialect
 from fairlead.base.files import text_beside
+from fairlead.base.logs import Logger
 from fairlead.codec.bodies import BodyError, TooDeep, parse_yaml
 from fairlead.codec.types.decode import decoder, unknown_paths
 from fairlead.codec.types.mismatch import DecodeError
@@ -18,7 +18,7 @@ from fairlead.codec.types.model import Object, Struct
 from fairlead.codec.types.names import dns_subdomain
 from fairlead.codec.types.notation import parse
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 FLAG = "--audit-policy-file"
 
@@ -38,7 +38,7 @@ def read_policy(path: Path, dialect: Dialect) -> Policy:
     if not isinstance(value, dict):
         raise _error(path, "", "is not a mapping of fields")
     for text in repeated:
-        logger.warning("%s: %s: %s", FLAG, path, text)
+        logger.warning("an audit policy has a repeated field", flag=FLAG, file=path, field=text)
     return Policy(_checked(path, _decoded(path, value, dialect)))
 
 
@@ -61,7 +61,7 @@ def _decoded(path: Path, value: Object, dialect: Dialect) -> Object:
     except DecodeError as error:
         raise _error(path, ".".join(reversed(error.fields)), str(error)) from None
     for name in unknown_paths(struct, value) if unknown else ():
-        logger.warning("%s: %s: %s: unknown field", FLAG, path, name)
+        logger.warning("an audit policy has an unknown field", flag=FLAG, file=path, field=name)
     return decoded
 
 

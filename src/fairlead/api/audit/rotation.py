@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import fcntl
 import gzip
-import logging
 import os
 import re
 import shutil
@@ -18,8 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fairlead.base import clock
+from fairlead.base.logs import Logger
 
-logger = logging.getLogger("fairlead.api.audit")
+logger = Logger("fairlead.api.audit")
 
 _MODE = 0o600
 _MEGABYTE = 1024 * 1024
@@ -119,7 +119,7 @@ class RotatingFile:
             try:
                 self._drop_backups()
             except OSError as error:
-                logger.warning("cannot delete old files of %s: %s", self.path, error)
+                logger.warning("cannot delete old audit files", file=self.path, err=error)
 
     def _drop_backups(self) -> None:
         _, maximum, days, compress = self._rotation

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 from pathlib import Path
 
 from fairlead.api.audit.auditor import Auditor
@@ -28,12 +27,13 @@ from fairlead.api.audit.rotation import FileLock, RotatingFile, Rotation, Shared
 from fairlead.api.audit.subjects import Subjects
 from fairlead.api.audit.webhook import Webhook
 from fairlead.base.dialect import Dialect
+from fairlead.base.logs import Logger
 from fairlead.resources.gates import parse_gates
 from fairlead.resources.registry import Resources
 from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config
 from fairlead.wire.outgoing.json_calls import JsonPoster
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 
 class AuditError(ValueError):

@@ -16,6 +16,7 @@ from fairlead.api.relay.headers import (
     without_websocket,
 )
 from fairlead.api.request import Request
+from fairlead.base.tracing import CLIENT, step
 from fairlead.wire.incoming.exchange import LAST_CHUNK, ClientGone, chunk
 from fairlead.wire.incoming.transfer import read_part
 from fairlead.wire.outgoing.connection import Connection
@@ -24,6 +25,7 @@ from fairlead.wire.outgoing.request import Route, encode_head
 from fairlead.wire.outgoing.response import Lost
 from fairlead.wire.spdy import PROTOCOL as SPDY
 
+_TRACE_PARENT = b"traceparent"
 _STREAM_PROTOCOL = b"x-stream-protocol-version"
 
 
@@ -85,9 +87,30 @@ async def pass_on(
     that are not proxied. `extra_headers` are added; `identity` are name prefixes of identity
     headers, which are never taken from clients. A WebSocket becomes a request for SPDY with one of
     the protocols of `spdy`."""
+    with step(f"HTTP {request.method}", CLIENT) as span:
+        if span is not None:
+            span.note({"http.request.method": request.method, "server.address": str(route)})
+        trace = span.header if span is not None else ""
+        return await _send(pool, route, request, target, extra_headers, identity, spdy, trace)
+
+
+async def _send(
+    pool: Pool,
+    route: Route,
+    request: Request,
+    target: bytes,
+    extra_headers: list[Field],
+    identity: tuple[bytes, ...],
+    spdy: tuple[str, ...],
+    trace: str,
+) -> ProxiedRequest:
+    """The part of `pass_on` in a span; `trace` is its header, if the request is traced."""
     refuse_service_worker(request)
     protocol, name = requested_protocol(request), request.method
     forwarded = forwarded_headers(request, identity)
+    if trace:
+        others = (field for field in forwarded if field[0] != _TRACE_PARENT)
+        forwarded = [*others, (_TRACE_PARENT, trace.encode())]
     if spdy:
         protocol, name = SPDY, "POST"
         versions = [(_STREAM_PROTOCOL, version.encode("latin-1")) for version in spdy]

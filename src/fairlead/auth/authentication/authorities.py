@@ -23,10 +23,10 @@ from fairlead.auth.authentication.chain import Credentials, Rejected
 from fairlead.auth.authentication.user import User, credential_extra, with_authenticated_group
 from fairlead.base.clock import time
 from fairlead.base.dialect import Dialect
-from fairlead.base.logs import Tally
+from fairlead.base.logs import Logger, Tally
 from fairlead.resources.gates import Gates
 
-logger = logging.getLogger("fairlead.auth.authentication")
+logger = Logger("fairlead.auth.authentication")
 
 Chain = tuple[bytes, ...]  # DER certificates, the client's own first
 

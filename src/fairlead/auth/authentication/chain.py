@@ -9,12 +9,12 @@ from typing import Any, Protocol
 from fairlead.auth.authentication.impersonation import Impersonation
 from fairlead.auth.authentication.user import ANONYMOUS, User, with_authenticated_group
 from fairlead.base.errors import unauthorized
-from fairlead.base.logs import Tally
+from fairlead.base.logs import Logger, Tally
 from fairlead.wire.incoming.exchange import Peer
 
 __all__ = ["Authenticator", "Credentials", "Method", "Rejected", "with_authenticated_group"]
 
-logger = logging.getLogger("fairlead.auth.authentication")
+logger = Logger("fairlead.auth.authentication")
 
 _GENERIC = "Unauthorized"
 

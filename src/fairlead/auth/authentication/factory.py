@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +38,7 @@ from fairlead.auth.authentication.tokens import ALGORITHMS
 from fairlead.auth.authentication.user import credential_extra
 from fairlead.auth.authentication.websocket_tokens import WebSocketTokens
 from fairlead.base.dialect import Dialect
+from fairlead.base.logs import Logger
 from fairlead.codec.configuration_files import ConfigurationError
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.resources.gates import Gates
@@ -47,7 +47,7 @@ from fairlead.wire.outgoing import json_calls
 from fairlead.wire.outgoing.certificates import BundleError
 from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config
 
-logger = logging.getLogger("fairlead.auth.authentication")
+logger = Logger("fairlead.auth.authentication")
 
 _RELOAD_EVERY = 1.0
 _MIN_LIFETIME, _MAX_LIFETIME = 3600.0, float(2**32)
@@ -111,7 +111,7 @@ def _load_keys(keys: KeyRing) -> None:
     try:
         keys.load()
     except KeyFileError as error:
-        logger.error("service account tokens cannot be issued or verified: %s", error)
+        logger.error("service account tokens cannot be issued or verified", err=error)
 
 
 def build_authenticator(

@@ -27,12 +27,12 @@ from fairlead.auth.authentication.tokens import (
     verified,
 )
 from fairlead.base.clock import time
-from fairlead.base.logs import Tally, quoted
+from fairlead.base.logs import Logger, Tally
 from fairlead.wire.outgoing.handshake import trusting
 from fairlead.wire.outgoing.json_calls import Documents
 from fairlead.wire.outgoing.response import CallError
 
-logger = logging.getLogger("fairlead.auth.authentication")
+logger = Logger("fairlead.auth.authentication")
 _keys = Tally(logger, logging.WARNING, "the OIDC provider")
 
 _TIMEOUT = 10.0
@@ -138,7 +138,7 @@ class Provider:
         except (ProviderError, CallError) as error:
             self._jwks_uri = ""  # it may have moved: run discovery again
             brief = error.brief if isinstance(error, CallError) else error
-            self._failed.add("it cannot be asked", quoted(brief))
+            self._failed.add("it cannot be asked", str(brief))
 
     async def _discover(self) -> None:
         url = self._discovery_url

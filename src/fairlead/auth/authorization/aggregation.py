@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -14,11 +13,12 @@ from sortedcontainers import SortedDict
 from fairlead.auth.authorization.bindings import Follow
 from fairlead.auth.authorization.rbac import CLUSTER_ROLES
 from fairlead.auth.authorization.rules import Rule
+from fairlead.base.logs import Logger
 from fairlead.base.slices import TimeSlices
 from fairlead.resources.rules import selector_matches
 from fairlead.storage.version import Change, Version
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 # Writes the rules to the newest version of the named ClusterRole and returns after the commit.
 # Succeeds if the role was deleted meanwhile.

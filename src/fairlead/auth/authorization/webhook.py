@@ -15,14 +15,14 @@ from fairlead.auth.authorization.attributes import Attributes, Decision, UserRul
 from fairlead.base.caches import BoundedCache
 from fairlead.base.clock import time
 from fairlead.base.dialect import Dialect
-from fairlead.base.logs import Tally, quoted
+from fairlead.base.logs import Logger, Tally
 from fairlead.storage.selection import Requirement
 from fairlead.wire.outgoing.response import CallError
 
 if TYPE_CHECKING:
     from fairlead.auth.configuration import Expression
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 VERSIONS = ("v1", "v1beta1")
 _TIMEOUT = 30.0
@@ -85,7 +85,7 @@ class Webhook:
         try:
             decision = await self._ask(spec)
         except CallError as error:
-            self._failed.add("the authorization webhook failed", quoted(error.brief))
+            self._failed.add("the authorization webhook failed", str(error.brief))
             return Decision(denied=self._denies, errors=(str(error),), lasting=False)
         if sum(map(len, attributes[1:9])) < _MAX_CACHED_LENGTH:
             self._keep(key, decision)

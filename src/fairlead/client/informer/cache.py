@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+from fairlead.base.logs import Logger
 
 Object = dict[str, Any]
 Index = Callable[[Object], Iterable[str]]
 
-_LOG = logging.getLogger(__name__)
+_LOG = Logger(__name__)
 
 
 class Cache:
@@ -52,7 +53,7 @@ class Cache:
         try:
             return list(self._indexes[name](value))
         except Exception:
-            _LOG.exception("the index %s failed", name)
+            _LOG.exception("an index failed", index=name)
             return []
 
     def _forget(self, key: str) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
+from fairlead.base.logs import Logger
 from fairlead.client.informer.cache import Cache, Object
 
-_LOG = logging.getLogger(__name__)
+_LOG = Logger(__name__)
 
 Told = Callable[[Object], Awaitable[None] | None]
 ToldOfBoth = Callable[[Object, Object], Awaitable[None] | None]

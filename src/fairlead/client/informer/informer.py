@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Coroutine, Mapping
 from typing import Any, Self
 
+from fairlead.base.logs import Logger
 from fairlead.client.access.model import AccessError
 from fairlead.client.errors import ApiError, Unreachable
 from fairlead.client.informer.cache import Cache, Index, Object
@@ -15,7 +15,7 @@ from fairlead.client.resources import Resource
 from fairlead.client.session import Pauses
 from fairlead.client.watch import DELETED, Event, key_of
 
-_LOG = logging.getLogger(__name__)
+_LOG = Logger(__name__)
 
 
 class Informer:
@@ -108,7 +108,9 @@ class Informer:
                     pauses.reset()
             except (AccessError, ApiError, Unreachable) as error:
                 self.trouble = error
-                _LOG.warning("cannot follow %s: %s", self._resource.type.qualified, error)
+                _LOG.warning(
+                    "cannot follow a resource", resource=self._resource.type.qualified, err=error
+                )
             await asyncio.sleep(pauses.next())
 
     def _apply(self, event: Event) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from urllib.parse import quote
 
 from fairlead.api.answers import Answer, text_answer
@@ -14,7 +13,7 @@ from fairlead.api.relay.headers import forwarding_headers, has_parent_step, requ
 from fairlead.api.request import Request
 from fairlead.api.routing import is_long_running
 from fairlead.base.errors import ResourceRef, bad_request, forbidden
-from fairlead.base.logs import quoted
+from fairlead.base.logs import Logger
 from fairlead.controllers.aggregation.calls import identity_fields
 from fairlead.controllers.aggregation.extension import Extension
 from fairlead.controllers.aggregation.links import Link, Links
@@ -23,7 +22,7 @@ from fairlead.controllers.aggregation.registry import Extensions
 from fairlead.wire.incoming.parser import raw_parts
 from fairlead.wire.outgoing.response import CallError
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 _DISCOVERY_TIMEOUT = 5.0
 _READING = ("GET", "HEAD", "OPTIONS")
@@ -80,7 +79,7 @@ class ExtensionProxy:
         try:
             link = await self._links.to(extension, context)
         except CallError as error:
-            logger.warning("%s cannot be reached: %s", extension.name, quoted(str(error)))
+            logger.warning("an extension server cannot be reached", name=extension.name, err=error)
             return _error(503, "service unavailable")
         try:
             return await self._passed(link, request)

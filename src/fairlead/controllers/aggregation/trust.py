@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import ssl
 from pathlib import Path
 from time import monotonic
 
 from fairlead.base.files import stamp
+from fairlead.base.logs import Logger
 from fairlead.controllers.aggregation.extension import Extension
 from fairlead.wire.outgoing.response import CallError
 from fairlead.wire.outgoing.tls import unchecked
 from fairlead.wire.outgoing.webhooks import trusting_bundle
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 _POLL_INTERVAL = 1.0
 
@@ -51,7 +51,7 @@ class ProxyTrust:
         try:
             self._show_in(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
         except CallError as error:
-            logger.warning("%s", error)
+            logger.warning("cannot load the client certificate for extension servers", err=error)
             return False
         return True
 

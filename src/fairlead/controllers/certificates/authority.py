@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,11 +24,12 @@ from cryptography.x509 import (
 
 from fairlead.base import clock
 from fairlead.base.files import stamp
+from fairlead.base.logs import Logger
 
 if TYPE_CHECKING:
     from fairlead.controllers.certificates.request_content import RequestContent
 
-logger = logging.getLogger("fairlead.controllers")
+logger = Logger("fairlead.controllers")
 
 _BACK_DATED = timedelta(minutes=5)  # tolerance for clients with slow clocks
 _SHORT = timedelta(hours=8)  # shorter lifetimes are not reduced by the back-dating
@@ -106,7 +106,7 @@ class SigningAuthority:
             except SigningFileError as error:
                 if self._loaded is None:
                     raise
-                logger.warning("%s; the server keeps using the signing CA that it has", error)
+                logger.warning("the server keeps using the signing CA that it has", err=error)
         assert self._loaded is not None
         return self._loaded
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError
-from fairlead.base.logs import quoted
+from fairlead.base.logs import Logger
 from fairlead.controllers.certificates.authority import Expired, SigningAuthority, SigningFileError
 from fairlead.controllers.certificates.request_content import (
     REQUESTS,
@@ -26,7 +25,7 @@ from fairlead.operations.client import Client
 from fairlead.resources.certificates.conditions import FAILED
 from fairlead.storage.version import Change
 
-logger = logging.getLogger("fairlead.controllers")
+logger = Logger("fairlead.controllers")
 
 _TRY_AGAIN = 60.0  # seconds; an operator must replace the files
 _MIN_LIFETIME = timedelta(minutes=10)
@@ -71,7 +70,9 @@ class CertificateSigner:
             problem = str(error)
         try:
             if problem:
-                logger.info("%s: %s is refused: %s", self.name, quoted(key), problem)
+                logger.info(
+                    "a signing request is refused", controller=self.name, name=key, reason=problem
+                )
                 await self._refuse(request, problem)
             else:
                 await self._sign(request, content)
@@ -81,7 +82,9 @@ class CertificateSigner:
             elif error.code != 404:
                 raise
         except (Expired, SigningFileError) as error:
-            logger.warning("%s: %s is not signed: %s", self.name, quoted(key), error)
+            logger.warning(
+                "a signing request is not signed", controller=self.name, name=key, err=error
+            )
             return _TRY_AGAIN
         return None
 

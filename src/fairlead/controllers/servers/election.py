@@ -7,7 +7,6 @@ server that lost the lease stops at once, and one that waits for it takes a rele
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import datetime
@@ -16,6 +15,7 @@ from typing import Any
 from fairlead.base import clock
 from fairlead.base.election import Election, LeaseAccess, Pace
 from fairlead.base.errors import StatusError
+from fairlead.base.logs import Logger
 from fairlead.controllers.events import NORMAL, Recorder
 from fairlead.controllers.metrics import LEADING
 from fairlead.operations.api import Api, Object
@@ -24,7 +24,7 @@ from fairlead.operations.write_pipeline import set_fence
 from fairlead.storage.backend import StorageError
 from fairlead.storage.version import Change
 
-logger = logging.getLogger("fairlead.controllers")
+logger = Logger("fairlead.controllers")
 
 LEASES = "coordination/v1/leases"
 _PATIENCE = 5.0  # seconds that cancelled work may take to end; after that only the fence stops it
@@ -134,7 +134,7 @@ class Elector:
     def _announce(self, news: str) -> None:
         """Log what this server became, and record an event of it on the lease."""
         text = f"{self._identity} {news}"
-        logger.info("%s (lease %s)", text, self._lease.key)
+        logger.info("leader election", news=text, lease=self._lease.key)
         lease = self._lease.committed()
         if lease is not None:
             resource = self._client.resource(LEASES)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import logging
 import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from fairlead.base import quotes
+from fairlead.base.logs import Logger
 from fairlead.codec.types.model import Object
 from fairlead.controllers.simulation.agent.containers import FAMILIES, state_of
 from fairlead.controllers.simulation.http_answers import (
@@ -40,7 +40,7 @@ from fairlead.wire.outgoing.dialer import dial, dial_over
 from fairlead.wire.outgoing.request import Route, encode_head
 from fairlead.wire.outgoing.response import CallError
 
-logger = logging.getLogger("fairlead.controllers.simulation")
+logger = Logger("fairlead.controllers.simulation")
 
 MAX_CONNECTIONS, MAX_CONNECTIONS_TO_ONE = 1000, 250  # pod or node
 _SOCKET_BYTES = 64 * 1024  # what the system buffers of a connection, in a direction

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from fairlead.base.errors import StatusError
-from fairlead.base.logs import shortened
+from fairlead.base.logs import Logger
 from fairlead.codec.bodies import BodyError, parse_yaml
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.mismatch import DecodeError
@@ -26,7 +25,7 @@ from fairlead.operations.options import DeleteOptions
 from fairlead.resources.core.pods import NO_EXECUTE
 from fairlead.storage.version import Change, Version
 
-logger = logging.getLogger("fairlead.controllers.simulation")
+logger = Logger("fairlead.controllers.simulation")
 
 MAX_FILES = 100
 MAX_BYTES = 1024 * 1024  # of a file
@@ -82,13 +81,13 @@ class Manifests:
             try:
                 self._read[name] = self._manifest(name)
             except ManifestError as error:
-                logger.warning("static pod %s: %s", self._directory / name, shortened(error))
+                logger.warning("cannot read a static pod", file=self._directory / name, err=error)
         self._seen = seen
         return True
 
     def _complain(self, problem: str) -> None:
         if problem and problem != self._problem:
-            logger.warning("static pods: %s", problem)
+            logger.warning("cannot read static pods", err=problem)
         self._problem = problem
 
     def _manifest(self, name: str) -> Manifest:
@@ -231,10 +230,8 @@ class StaticPods:
         except StatusError as error:
             if (manifest.file, error.code) not in self._refused:
                 self._refused.add((manifest.file, error.code))
-                text = shortened(error)
-                logger.warning(
-                    "static pod %s on %s: %s", manifest.file, pod["spec"]["nodeName"], text
-                )
+                node = pod["spec"]["nodeName"]
+                logger.warning("a static pod is refused", file=manifest.file, node=node, err=error)
             return error.code != _INVALID
         return False
 

@@ -4,7 +4,6 @@ expire; the key of service account tokens, and kubeconfig files."""
 from __future__ import annotations
 
 import json
-import logging
 import os
 import ssl
 from base64 import b64encode
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fairlead.base import clock
+from fairlead.base.logs import Logger
 from fairlead.process.certificates import issue
 from fairlead.process.certificates.validity import Validity, validity_of
 from fairlead.process.data_directory import (
@@ -24,7 +24,7 @@ from fairlead.process.data_directory import (
     write_private,
 )
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 _NAMES = ("ca", "serving", "admin", "front-proxy-ca", "front-proxy-client")
 _BEGIN, _END = b"-----BEGIN ", b" PRIVATE KEY-----"
@@ -146,7 +146,7 @@ def _ensure_issued(pki: Pki, hosts: list[str], now: datetime, life: timedelta) -
         pki.serving.write(issue.issue_serving(pki.ca.read(), hosts, now, life))
         write_private(remembered, host_list.encode())
         if renewed:
-            logger.info("a new serving certificate was issued for %d days", life.days)
+            logger.info("a new serving certificate was issued", days=life.days)
     if not same_issuer or _needs_renewal(pki.admin, now):
         pki.admin.write(issue.issue_admin(pki.ca.read(), now, life))
     if not same_issuer:
@@ -197,7 +197,7 @@ def _ensure_authority(pki: Pki, now: datetime, life: timedelta) -> None:
 
 def _renew_authority(ca: Pair, now: datetime, life: timedelta) -> None:
     if ca.check().is_to_be_renewed(now):
-        logger.info("%s is renewed; its key stays the same", ca.certificate)
+        logger.info("a CA is renewed; its key stays the same", file=ca.certificate)
         ca.write(issue.renew_authority(ca.read(), now, life))
 
 
@@ -225,7 +225,7 @@ def _is_usable(pair: Pair) -> bool:
     try:
         pair.check()
     except FileError as error:
-        logger.warning("%s; it is created again", error)
+        logger.warning("a certificate is created again", err=error)
         return False
     return True
 
@@ -246,7 +246,7 @@ def ensure_service_account_key(directory: Path) -> Path:
     write_private(path, issue.new_key())
     if (directory / "admin.kubeconfig").exists():
         logger.warning(
-            "%s was missing and has been created: tokens that were issued before are invalid", path
+            "a missing key has been created: tokens that were issued before are invalid", file=path
         )
     return path
 

@@ -4,13 +4,13 @@ programs renew."""
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from fairlead.base import clock
 from fairlead.base.files import stamp
+from fairlead.base.logs import Logger
 from fairlead.process.certificates.authority import (
     DEFAULT_LIFETIMES,
     Clock,
@@ -24,7 +24,7 @@ from fairlead.process.certificates.authority import (
 from fairlead.process.certificates.validity import validity_of
 from fairlead.process.data_directory import FileError
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 _EVERY = 60.0  # seconds
 _SAY_AGAIN = timedelta(days=1)
@@ -69,7 +69,7 @@ class Renewal:
                 try:
                     self._changed()
                 except FileError as error:
-                    logger.warning("%s; the server keeps using the certificates that it has", error)
+                    logger.warning("the server keeps using the certificates that it has", err=error)
 
     def look(self) -> bool:
         """Renew certificates that expire soon; return whether files changed and must be
@@ -78,7 +78,7 @@ class Renewal:
             if self._renews:
                 ensure_pki(self._directory, self._hosts, self._now, self._lifetimes)
         except FileError as error:
-            self._warn("own certificates cannot be renewed: %s", error)
+            self._warn("own certificates cannot be renewed", err=error)
         stamps = self._current_stamps()
         if stamps == self._stamps:
             self._warn_of_expiry()
@@ -86,10 +86,10 @@ class Renewal:
         try:
             check_pair(self._serving.certificate, self._serving.key)
         except FileError as error:
-            self._warn("%s; the certificate read before stays in use", error)
+            self._warn("the certificate read before stays in use", err=error)
             return False
         self._stamps = stamps
-        logger.info("serving with a new certificate from %s", self._serving.certificate)
+        logger.info("serving with a new certificate", file=self._serving.certificate)
         self._warn_of_expiry()
         return True
 
@@ -106,13 +106,13 @@ class Renewal:
         except (OSError, ValueError):
             return  # the error is reported when it is loaded
         if left <= timedelta():
-            self._warn("the serving certificate %s has expired: clients refuse it", path)
+            self._warn("the serving certificate has expired: clients refuse it", file=path)
         elif left < _SOON:
-            self._warn("the serving certificate %s expires in %d days", path, left.days)
+            self._warn("the serving certificate expires soon", file=path, days=left.days)
 
-    def _warn(self, text: str, *arguments: object) -> None:
+    def _warn(self, message: str, **fields: object) -> None:
         """Log each kind of warning at most once a day."""
-        last = self._warned.get(text)
+        last = self._warned.get(message)
         if last is None or self._now() - last >= _SAY_AGAIN:
-            self._warned[text] = self._now()
-            logger.warning(text, *arguments)
+            self._warned[message] = self._now()
+            logger.warning(message, **fields)

@@ -185,9 +185,17 @@ def _add_log_flags(group: argparse._ArgumentGroup) -> None:
     )
     flag(
         "--log-format",
+        "--logging-format",
         choices=(TEXT, JSON),
         default=TEXT,
         help="format of the log; json writes one object per line",
+    )
+
+    flag(
+        "--tracing-config-file",
+        type=Path,
+        metavar="FILE",
+        help="TracingConfiguration file: where traces of requests are sent, and of how many",
     )
 
 

@@ -22,6 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fairlead.base.dialect import DIALECTS
+from fairlead.base.logs import Logger
 from fairlead.process.assembly import StartError
 from fairlead.process.banner import banner, process_age, show_banner, tell_stopping
 from fairlead.process.flags.checks import release_of
@@ -37,7 +38,7 @@ from fairlead.process.workers.slot import (
 )
 from fairlead.storage.workers.page import Page
 
-logger = logging.getLogger("fairlead")
+logger = Logger("fairlead")
 
 Work = Callable[[WorkerSlot], int]
 
@@ -189,7 +190,8 @@ class Parent:
         except Exception as error:
             detail = error if self._options.verbosity else None
             why = f"{type(error).__name__}: {error}"
-            logger.critical("worker %d failed: %s", worker.number, why, exc_info=detail)
+            level = logging.CRITICAL
+            logger.log(level, "a worker failed", trace=detail, worker=worker.number, err=why)
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
@@ -268,7 +270,7 @@ class Parent:
         if worker.failures > 1:
             pause = min(_MAX_PAUSE, _MIN_PAUSE * 2 ** (worker.failures - 2))
         worker.due = time.monotonic() + pause
-        logger.error("worker %d %s and is started again", worker.number, how)
+        logger.error("a worker is started again", worker=worker.number, reason=how)
 
     def _is_hopeless(self, worker: _Worker, code: int, was_ready: bool) -> bool:
         """Return whether a worker failed to start for a permanent reason, which it has logged

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from fairlead.base.logs import Logger
 from fairlead.codec.types.model import Object
 from fairlead.resources.catalogue import field_selector
 from fairlead.resources.custom.definition import DEFINITIONS as DEFINITIONS
@@ -16,7 +16,7 @@ from fairlead.storage.collection import Collection
 from fairlead.storage.store import Store
 from fairlead.storage.version import Change, Version
 
-logger = logging.getLogger("fairlead.definitions")
+logger = Logger("fairlead.definitions")
 
 # Makes the converter of a definition; None if its versions differ in name only.
 MakeConverter = Callable[[Object], Converter | None]
@@ -55,7 +55,7 @@ class Registry:
             else:
                 self._take(change.after)
         except Exception:
-            logger.exception("the definition %s cannot be served", change.key)
+            logger.exception("a definition cannot be served", name=change.key)
 
     def find(self, name: str) -> Definition | None:
         return self._definitions.get(name)

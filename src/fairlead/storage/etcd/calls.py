@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Iterable
 from math import inf
 from struct import Struct
 
@@ -28,15 +29,17 @@ def _text(value: str) -> bytes:
     return bytes((127, rest & 127 | 128, rest >> 7)) + raw
 
 
-def head(scheme: str, authority: str, method: str) -> bytes:
-    """Encode the header block of a call. With `hasleader`, a member without a leader rejects calls
-    at once and ends watches."""
+def head(
+    scheme: str, authority: str, method: str, metadata: Iterable[tuple[str, str]] = ()
+) -> bytes:
+    """Encode the header block of a call. `metadata` are headers with names in lower case."""
     return b"".join(
         (
             b"\x83\x87" if scheme == "https" else b"\x83\x86",  # POST, and the scheme
             *(b"\x04", _text(method), b"\x01", _text(authority)),
             *(b"\x0f\x10", _text("application/grpc")),  # the content type
-            *(b"\0", _text("te"), _text("trailers"), b"\0", _text("hasleader"), _text("true")),
+            *(b"\0", _text("te"), _text("trailers")),
+            *(part for name, value in metadata for part in (b"\0", _text(name), _text(value))),
         )
     )
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from random import uniform
 from typing import NamedTuple
 
+from fairlead.base.logs import Logger
 from fairlead.base.metrics import REGISTRY
+from fairlead.base.tracing import CLIENT, step
 from fairlead.storage.backend import Fault, StorageError
 from fairlead.storage.etcd.calls import Stream
 from fairlead.storage.etcd.failures import CallFailed
 from fairlead.storage.etcd.members import Member, Trust
 from fairlead.storage.etcd.messages import RANGE, RangeRequest, encode, read_header, read_revision
 
-logger = logging.getLogger("fairlead.storage.etcd")
+logger = Logger("fairlead.storage.etcd")
 
 REQUEST_SECONDS = REGISTRY.histogram(
     "fairlead_etcd_request_duration_seconds", "Duration of a call to etcd.", labels=("method",)
@@ -109,7 +110,8 @@ class Client:
             self._count = number = self._count + 1
             self._calls[number] = now = loop.time()
             try:
-                answer = await member.call(method, request, max(deadline - now, 0.001))
+                with step(method[1:], CLIENT):
+                    answer = await member.call(method, request, max(deadline - now, 0.001))
             except CallFailed as error:
                 FAILURES.add(of=(error.code,))
                 if error.is_away and not (timeout and error.is_late):
@@ -154,13 +156,13 @@ class Client:
 
     def _report(self, error: str) -> None:
         if not self.error:
-            logger.warning("etcd: %s", error)
+            logger.warning("etcd does not answer", err=error)
         self.error = error
 
     def _recovered(self, member: Member) -> None:
         if member is self._member:
             self.error = ""
-            logger.warning("etcd: %s answers", member.url)
+            logger.warning("etcd answers", member=member.url)
 
     def _start_search(self) -> asyncio.Task[None]:
         if self._search is None or self._search.done():
@@ -204,7 +206,7 @@ class Client:
             previous.drop()
         self.error = ""
         if previous is not None:
-            logger.warning("etcd: switched to %s", member.url)
+            logger.warning("switched to another member of etcd", member=member.url)
 
     async def _first_answer(self, members: Sequence[Member]) -> Member | None:
         """Return the first member that answers a linearizable read, None if none does."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -14,6 +15,8 @@ from fairlead.storage.etcd.failures import CallFailed
 from fairlead.storage.etcd.http2 import Connection
 from fairlead.storage.etcd.messages import COMPACT, GRANT, RANGE, STATUS, TXN, WATCH
 
+# With `hasleader`, a member without a leader rejects calls at once and ends watches.
+_METADATA = (("hasleader", "true"),)
 _METHODS = (RANGE, TXN, COMPACT, GRANT, STATUS, WATCH)
 _CONNECT_TIMEOUT = 5.0  # seconds
 # Seconds of silence on a connection in use: before a ping (etcd rejects pings more frequent than
@@ -50,9 +53,16 @@ class Trust(NamedTuple):
 
 
 class Member:
-    """One endpoint. Connects on first use, and again after a loss."""
+    """One endpoint, of etcd unless other methods are given. Connects on first use, and again after
+    a loss."""
 
-    def __init__(self, url: str, trust: Trust) -> None:
+    def __init__(
+        self,
+        url: str,
+        trust: Trust,
+        methods: Iterable[str] = _METHODS,
+        metadata: Iterable[tuple[str, str]] = _METADATA,
+    ) -> None:
         self.url = url
         self.is_mistrusted = False  # result of the last probe
         self._trust = trust
@@ -60,7 +70,9 @@ class Member:
         self._scheme, self._path = parts.scheme, parts.path
         self._host, self._port = parts.hostname or "", parts.port or 2379
         authority = parts.netloc or "localhost"
-        self._heads = {method: head(self._scheme, authority, method) for method in _METHODS}
+        self._heads = {
+            method: head(self._scheme, authority, method, metadata) for method in methods
+        }
         self._connection: Connection | None = None
         self._connecting: asyncio.Task[Connection] | None = None
         self._liveness_timer: asyncio.TimerHandle | None = None
@@ -104,10 +116,10 @@ class Member:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(_CONNECT_TIMEOUT):
-                if self._scheme == "unix":
-                    _, connection = await loop.create_unix_connection(
-                        self._create_connection, self._path
-                    )
+                if self._scheme in ("unix", "unix-abstract"):
+                    is_abstract = self._scheme != "unix"
+                    path = "\0" + self._path.lstrip("/") if is_abstract else self._path
+                    _, connection = await loop.create_unix_connection(self._create_connection, path)
                 elif self._scheme == "https":
                     context = self._trust.context()
                     _, connection = await loop.create_connection(

@@ -6,13 +6,13 @@ import logging
 from collections.abc import Sequence
 from typing import Protocol
 
-from fairlead.base.logs import Tally, quoted
+from fairlead.base.logs import Logger, Tally
 from fairlead.base.metrics import REGISTRY
 from fairlead.storage.backend import Fault, Row, StorageError, Write
 from fairlead.storage.encryption.keyring import Sealed
 from fairlead.storage.etcd.messages import Event, KeyValue
 
-logger = logging.getLogger("fairlead.storage.etcd")
+logger = Logger("fairlead.storage.etcd")
 
 UNREADABLE = REGISTRY.counter(
     "fairlead_etcd_unreadable_values",
@@ -117,7 +117,7 @@ class Rows:
 
     def _count_unreadable(self, resource: str, key: str, error: Exception) -> None:
         UNREADABLE.add(of=(resource,))
-        self._unreadable.add(resource, f"{quoted(key)}: {quoted(error)}")
+        self._unreadable.add(resource, f"{key}: {error}")
 
     def is_stale(self, resource: str, key: str, revision: int) -> bool:
         """See `Source.is_stale`."""

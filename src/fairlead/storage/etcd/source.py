@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -11,6 +10,7 @@ from typing import NamedTuple
 import orjson
 
 from fairlead import __version__
+from fairlead.base.logs import Logger
 from fairlead.base.metrics import REGISTRY
 from fairlead.base.terminal import printable
 from fairlead.storage.backend import (
@@ -55,7 +55,7 @@ from fairlead.storage.etcd.rows import Codec, Rows
 from fairlead.storage.etcd.transactions import Epoch, Put, refusal, request_of
 from fairlead.storage.log import Reached, Snapshot
 
-logger = logging.getLogger("fairlead.storage.etcd")
+logger = Logger("fairlead.storage.etcd")
 
 DATABASE_BYTES = REGISTRY.gauge(
     "etcd_db_total_size_in_bytes", "Size of etcd's database file.", ("endpoint",)
@@ -322,7 +322,7 @@ class StoreVersion:
             try:
                 outcome = await put_if_version(self._client, self._key, value, version)
             except CallFailed as error:
-                logger.warning("cannot record the release in etcd: %s", error)
+                logger.warning("cannot record the release in etcd", err=error)
                 return
             if outcome.succeeded:
                 return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 import time
 from collections import defaultdict
@@ -12,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from fairlead import __version__
+from fairlead.base.logs import Logger
 from fairlead.storage.backend import (
     ConditionFailed,
     Conflict,
@@ -41,7 +41,7 @@ from fairlead.storage.sqlite.format import (
 )
 from fairlead.storage.sqlite.history import SqliteHistory
 
-logger = logging.getLogger("fairlead.storage")
+logger = Logger("fairlead.storage")
 
 _DAMAGED = {0, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _ROWS_PER_STATEMENT = 200
@@ -143,7 +143,12 @@ class SqliteBackend:
         version = file_format.check_kind(db, self.path)
         if version < file_format.FORMAT:
             self._check_dialect(migration.old_dialect(db, self._old_names))
-            logger.info("bringing %s from format %d to %d", self.path, version, file_format.FORMAT)
+            logger.info(
+                "converting the file to a newer format",
+                file=self.path,
+                old=version,
+                new=file_format.FORMAT,
+            )
             migration.convert(db, self.path, file_format.FORMAT, self._dialect, self._old_names)
         db.execute("PRAGMA synchronous = FULL")
         db.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_BYTES}")
@@ -186,7 +191,7 @@ class SqliteBackend:
                 f"{lost_writes(self.path, self.revision, acknowledged)}; restore the missing"
                 " files, or continue without those writes with --accept-lost-writes"
             )
-        logger.warning("continuing without revisions %d to %d", self.revision + 1, acknowledged)
+        logger.warning("continuing without revisions", first=self.revision + 1, last=acknowledged)
         self._db.execute("UPDATE state SET value = ? WHERE name = 'highest'", (acknowledged,))
         self.revision = acknowledged
 
@@ -260,7 +265,7 @@ class SqliteBackend:
             # The writes are durable; only a later loss of them would go unnoticed.
             if not self._warned:
                 self._warned = True
-                logger.warning("cannot record the acknowledged revision: %s", error.strerror)
+                logger.warning("cannot record the acknowledged revision", err=error.strerror)
 
     def _commit(self, rows: list[Row]) -> None:
         if len(rows) <= _ROWS_PER_STATEMENT and self._names.have_numbers(rows):

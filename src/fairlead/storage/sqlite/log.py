@@ -4,11 +4,11 @@ through it."""
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
+from fairlead.base.logs import Logger
 from fairlead.storage.backend import (
     Backend,
     Compacted,
@@ -23,7 +23,7 @@ from fairlead.storage.backend import (
 from fairlead.storage.log import Cache, log_fatal
 from fairlead.storage.writes import Pending, Writer
 
-logger = logging.getLogger("fairlead.storage")
+logger = Logger("fairlead.storage")
 
 Result = TypeVar("Result")
 
@@ -73,7 +73,7 @@ class Health:
     def failed(self, error: StorageError) -> None:
         if str(error) != self._last_logged:  # log it once, not for every refused write
             self._last_logged = str(error)
-            logger.error("%s", error)
+            logger.error("the store cannot be written", err=error)
         self.healthy = False
         if error.fault is Fault.FATAL:
             self.give_up(str(error))
@@ -197,7 +197,7 @@ class EmbeddedLog:
             await self._read(self._backend.check)
         except StorageError as error:
             if error.fault is Fault.PASSING:
-                logger.error("%s", error)
+                logger.error("the store cannot be written", err=error)
             else:
                 self._health.give_up(str(error))
 

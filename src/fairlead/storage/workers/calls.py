@@ -10,6 +10,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Any
 
+from fairlead.base.logs import Logger
 from fairlead.storage.backend import (
     Compacted,
     ConditionFailed,
@@ -21,7 +22,7 @@ from fairlead.storage.backend import (
 )
 from fairlead.storage.workers.channel import Channel, Message
 
-logger = logging.getLogger("fairlead.storage")
+logger = Logger("fairlead.storage")
 
 _UNREACHABLE = "the process that owns the store does not answer"
 
@@ -194,7 +195,7 @@ def _encode_error(error: Exception) -> Message:
     if isinstance(error, Compacted):
         return "compacted", error.args[0] if error.args else 0
     if not isinstance(error, StorageError):
-        logger.error("a call of another process failed", exc_info=error)
+        logger.log(logging.ERROR, "a call of another process failed", trace=error)
         error = StorageError(f"{type(error).__name__}: {error}")
     return "storage", str(error)
 

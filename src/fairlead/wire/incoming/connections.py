@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import resource
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
+from fairlead.base.logs import Logger
 from fairlead.wire.incoming.exchange import ClientGone, date_line
 from fairlead.wire.incoming.limits import BodyMemory, Limits, UnreadOutput
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairlead.wire.incoming.exchange import Exchange
     from fairlead.wire.incoming.protocol import HttpProtocol
 
-logger = logging.getLogger("fairlead.wire.incoming")
+logger = Logger("fairlead.wire.incoming")
 
 # Answers a request at once, or returns an awaitable that does.
 Application = Callable[["Exchange"], Awaitable[None] | None]
@@ -101,7 +101,7 @@ class Connections:
         now = asyncio.get_running_loop().time()
         if now - self._warned_at >= _WARN_INTERVAL:
             self._warned_at = now
-            logger.warning("%s: further ones are refused", reason)
+            logger.warning("connections are refused", reason=reason)
 
     async def enforce_deadlines(self) -> None:
         """Enforce deadlines and refresh the Date header, forever."""
@@ -125,7 +125,7 @@ class Connections:
         if self._open:
             await first_of(hurry, asyncio.wait_for(self._empty.wait(), grace))
         if self._open:
-            logger.warning("closing %d connections", len(self._open))
+            logger.warning("closing connections", count=len(self._open))
         for connection in list(self._open):
             connection.cancel()
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter, deque
 from collections.abc import Iterable
 from time import monotonic
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from fairlead.base.logs import Logger
 from fairlead.base.metrics import REGISTRY
 
 KIB, MIB = 1024, 1024 * 1024
@@ -58,7 +58,7 @@ class Limits(NamedTuple):
 # share a total. Above it, the owners that hold most lose connections or wait. The owner of a
 # connection is the user of its last request, or its address before the first one.
 
-logger = logging.getLogger("fairlead.wire.incoming")
+logger = Logger("fairlead.wire.incoming")
 
 CONNECTIONS_CUT_OFF = REGISTRY.counter(
     "fairlead_http_unread_connections_cut_off",
@@ -132,7 +132,7 @@ class UnreadOutput(Generic[H]):
         if now - self._warned_at >= _WARN_INTERVAL:
             self._warned_at = now
             logger.warning(
-                "too many bytes wait for clients that do not read: closing %d connections", count
+                "too many bytes wait for clients that do not read: closing connections", count=count
             )
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
+from fairlead.base.logs import Logger
 from fairlead.wire.incoming.batches import slices_of
 from fairlead.wire.incoming.connections import Application, Connections, UpgradedProtocol, answer
 from fairlead.wire.incoming.exchange import NOBODY, Exchange, Peer, refusal
 from fairlead.wire.incoming.limits import BodyMemory
 from fairlead.wire.incoming.parser import IDLE_READER, Reader, Refused
 
-logger = logging.getLogger("fairlead.wire.incoming")
+logger = Logger("fairlead.wire.incoming")
 
 _CLOCK_STEP = 0.001  # resolution of the event loop's clock in seconds
 _FOREVER = float("inf")

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import orjson
 
+from fairlead.base.tracing import CLIENT, step
 from fairlead.wire.outgoing.client import HttpClient
 from fairlead.wire.outgoing.client_config import (
     ClientConfig,
@@ -50,8 +51,12 @@ class JsonPoster:
         try:
             content = orjson.dumps(body)
             headers, name = self._headers(), config.server_name
-            request = Request("POST", config.server, headers, content, self._tls, name)
-            return read(await self._client.call(request, timeout=timeout))
+            with step("HTTP POST", CLIENT) as span:
+                if span is not None:
+                    span.note({"http.request.method": "POST", "url.full": config.server})
+                    headers["traceparent"] = span.header
+                request = Request("POST", config.server, headers, content, self._tls, name)
+                return read(await self._client.call(request, timeout=timeout))
         except ClientConfigError as error:
             raise CallError(f"Post {config.server!r}: {error}") from None
         except CallError as error:

@@ -19,6 +19,7 @@ import orjson
 
 from fairlead.base.caches import BoundedCache
 from fairlead.base.meter import SizeLimitExceeded
+from fairlead.base.tracing import CLIENT, step
 from fairlead.codec.bodies import (
     MAX_VALUES,
     BodyError,
@@ -227,8 +228,17 @@ class Webhook:
             else:
                 host, port = await webhooks.address(*target.service)
                 route = route._replace(host=host, port=port)
-        request = b"%b%d\r\n\r\n%b" % (self._head(timeout), len(body), body)
-        return await webhooks.pool.call(route, b"POST", request)
+        with step("HTTP POST", CLIENT) as span:
+            trace = b""
+            if span is not None:
+                span.note({"http.request.method": "POST", "url.full": self._url(timeout)})
+                trace = b"\r\ntraceparent: %b" % span.header.encode()
+            head = self._head(timeout)
+            request = b"%b%d%b\r\n\r\n%b" % (head, len(body), trace, body)
+            response = await webhooks.pool.call(route, b"POST", request)
+            if span is not None:
+                span.note({"http.response.status_code": response.status})
+            return response
 
     def _head(self, timeout: float) -> bytes:
         """Encode a request up to the value of its Content-Length."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from typing import Any
 
 from fairlead.api.openapi.service import NO_OTHERS, Others, Remote
-from fairlead.base.logs import quoted
+from fairlead.base.logs import Logger
 from fairlead.controllers.aggregation.calls import ExtensionCalls
 from fairlead.controllers.aggregation.extension import Extension
 from fairlead.controllers.aggregation.openapi import document as openapi_document
@@ -27,7 +26,7 @@ from fairlead.controllers.aggregation.registry import Extensions
 from fairlead.controllers.queue import WorkQueue
 from fairlead.wire.outgoing.response import CallError
 
-logger = logging.getLogger("fairlead.controllers.aggregation")
+logger = Logger("fairlead.controllers.aggregation")
 
 MAX_CONCURRENT = 8
 FRESH_FOR = 60.0
@@ -131,7 +130,9 @@ class Descriptions:
         if complaint:
             if complaint not in state.complaints and len(state.complaints) < _MAX_COMPLAINTS:
                 state.complaints.add(complaint)
-                logger.warning("no OpenAPI document of %s: %s", name, quoted(complaint))
+                logger.warning(
+                    "no OpenAPI document of an extension server", name=name, err=complaint
+                )
             state.failures += 1
             return float(min(FIRST_PAUSE * 2 ** min(state.failures - 1, 30), MAX_PAUSE))
         state.is_outdated, state.failures = False, 0
@@ -151,7 +152,9 @@ class Descriptions:
                 complaints.append(str(error))
             # An unexpected error with one server must not stop the others.
             except Exception as error:
-                logger.exception("cannot read the OpenAPI document of %s", extension.name)
+                logger.exception(
+                    "cannot read the OpenAPI document of an extension server", name=extension.name
+                )
                 complaints.append(type(error).__name__)
         return "; ".join(dict.fromkeys(complaints))
 

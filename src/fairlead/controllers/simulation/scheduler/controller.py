@@ -10,6 +10,7 @@ from time import perf_counter
 
 from fairlead.base import clock
 from fairlead.base.errors import StatusError
+from fairlead.base.logs import Logger
 from fairlead.base.slices import TimeSlices
 from fairlead.controllers.devices.claims import CLAIMS as RESOURCE_CLAIMS
 from fairlead.controllers.devices.claims import CLASSES as DEVICE_CLASSES
@@ -42,7 +43,7 @@ from fairlead.operations.client import Client
 from fairlead.resources.core.pods import FINISHED
 from fairlead.storage.version import Change, Version
 
-logger = logging.getLogger("fairlead.controllers.simulation")
+logger = Logger("fairlead.controllers.simulation")
 
 _NAMESPACES = "core/v1/namespaces"
 _ROUND, _DEVICE_ROUND = ("round",), ("devices",)
@@ -235,8 +236,8 @@ class Scheduler:
     def _log(self, key: str, error: Exception) -> None:
         expected = isinstance(error, StatusError)
         level = logging.DEBUG if expected else logging.ERROR
-        exc_info = None if expected else error
-        logger.log(level, "%s: %s: %s", self.name, key, error, exc_info=exc_info)
+        trace = None if expected else error
+        logger.log(level, "cannot schedule", trace=trace, scheduler=self.name, key=key, err=error)
 
     async def _decide(self, key: str) -> tuple[PendingPod, NodeSummary] | None:
         namespace, _, name = key.partition("/")

@@ -4,7 +4,6 @@ name."""
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.base import budget, clock, meter
 from fairlead.base.caches import BoundedCache
 from fairlead.base.errors import StatusError
-from fairlead.base.logs import shortened
+from fairlead.base.logs import Logger
 from fairlead.controllers.dependencies import Dependencies
 from fairlead.controllers.events import WARNING
 from fairlead.controllers.framework import Follow, Keys, Unfollow
@@ -38,7 +37,7 @@ from fairlead.storage.version import Change, Version
 if TYPE_CHECKING:
     from fairlead.controllers.simulation.stages.definitions import Stage
 
-logger = logging.getLogger("fairlead.controllers.simulation")
+logger = Logger("fairlead.controllers.simulation")
 
 STAGES = "kwok.x-k8s.io/v1alpha1/stages"
 _USER = "simulated-stages"
@@ -161,7 +160,7 @@ class StagePlayer:
             await self._put(name, stage)
         is_new = await self._report(value, reason, text, is_accepted=stage is not None)
         if stage is None and is_new:
-            logger.warning("stage %s: %s", name, text)
+            logger.warning("a stage is not valid", stage=name, err=text)
             self._recorder.record(self._api.resources.named(STAGES), value, WARNING, reason, text)
 
     async def _compiled(
@@ -327,7 +326,7 @@ class StagePlayer:
         """Report that a stage could not be played; it is tried again when the object or the stage
         changes."""
         text = f"stage {stage.name}: {text}"
-        logger.warning("%s %s: %s", resource.name, _key_of(value), shortened(text))
+        logger.warning("a stage failed", resource=resource.name, key=_key_of(value), err=text)
         self._recorder.record(resource, value, WARNING, "StageFailed", text)
         self._report_once(stage, f"{_key_of(value)}: {text}")
 

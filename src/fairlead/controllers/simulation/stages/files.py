@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from fairlead.base.errors import StatusError
+from fairlead.base.logs import Logger
 from fairlead.codec.bodies import BodyError, parse_yaml
 from fairlead.codec.types.model import Object
 from fairlead.controllers.framework import Keys
@@ -19,7 +19,7 @@ from fairlead.operations.client import Client
 from fairlead.resources.custom.definition import DEFINITIONS
 from fairlead.storage.version import Change
 
-logger = logging.getLogger("fairlead.controllers.simulation")
+logger = Logger("fairlead.controllers.simulation")
 
 API_VERSION, KIND = "kwok.x-k8s.io/v1alpha1", "Stage"
 FROM_FILE = f"{PREFIX}from-file"  # label of Stages that a file has made
@@ -132,4 +132,4 @@ class StageFiles:
         except StatusError as error:
             if error.code in (409, 429) or error.code >= 500:
                 raise
-            logger.error("the Stage %s of a file is not valid: %s", metadata["name"], error)
+            logger.error("the Stage of a file is not valid", stage=metadata["name"], err=error)
