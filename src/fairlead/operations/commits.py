@@ -28,6 +28,10 @@ Result = TypeVar("Result")
 MAX_ATTEMPTS = 1000  # under contention, a writer may need one attempt per writer ahead of it
 
 
+class MarkedOnly(Conflict):
+    """An object was marked for deletion, and then changed by another before it was removed."""
+
+
 async def write_over(
     api: Api,
     collection: Collection,
@@ -139,7 +143,7 @@ async def remove(
     marked: Object | None = None,
 ) -> None:
     """Delete an object from the store; raises Conflict. If `marked`, it is first written so, in the
-    same commit."""
+    same commit if this process owns the store."""
     check_fence()
     key, last, writes = current.key, current, []
     if marked is not None:
@@ -150,9 +154,13 @@ async def remove(
     with step("Commit") as span:
         if span is not None:
             span.note({"resource": operation.resource.key, "key": key})
-        deleted = await asyncio.gather(*writes)
-    for written in deleted:
-        api.actors.note(written.revision, operation)
+        outcomes = await asyncio.gather(*writes, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, Conflict) and outcome is not outcomes[0]:
+            raise MarkedOnly from outcome
+        if isinstance(outcome, BaseException):
+            raise outcome
+        api.actors.note(outcome.revision, operation)
     if api.releases_addresses(operation.resource):
         await _release_addresses(api, operation, current, None)
 

@@ -16,7 +16,7 @@ from fairlead.codec.types.times import format_time, parse_time
 from fairlead.fields.values import copied
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
-from fairlead.operations.commits import put, remove, write_over
+from fairlead.operations.commits import MarkedOnly, put, remove, write_over
 from fairlead.operations.list import Listing, find
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, check_preconditions
@@ -60,13 +60,17 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
     collection = api.collection(resource)
     behaviour = api.behaviour(resource)
     context = api.context(operation, options.dry_run)
+    marked: Object | None = None  # by an earlier attempt
 
     async def write(current: Version) -> Deleted:
+        nonlocal marked
         operation.note_stored_size(current)
         version = await to_requested(resource, current)
         old = version.object()
+        if marked is not None and marked["metadata"]["uid"] != old["metadata"]["uid"]:
+            return Deleted(marked, is_removed=True)
         refusal = check_preconditions(options, operation.ref, resource.kind, old["metadata"])
-        if refusal is not None:
+        if refusal is not None and marked is None:
             raise refusal
         attributes = write_pipeline.attributes(
             operation, DELETE, None, old, context, options=options
@@ -76,24 +80,39 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
         await chain.admit(attributes)
         await chain.validate(attributes)
         new = version.object()
-        grace = behaviour.grace_period(new, options.grace_period)
-        if grace is not None and new["metadata"].get("deletionTimestamp") is not None:
-            grace = _shortened_grace(options.grace_period, new["metadata"], api.dialect)
-        _set_finalizers(
-            new["metadata"], options.propagation or _implied_propagation(behaviour, new, context)
-        )
-        _mark_deleted(new["metadata"], grace, api.dialect)
-        behaviour.prepare_delete(new, context)
+        has_grace = _prepare(behaviour, new, options, context)
         is_removed = write_pipeline.is_finished(api, resource, new)
-        if is_removed and grace is None:
+        if is_removed and not has_grace:
             new = old
-        return Deleted(
-            await _store(api, operation, current, old, new, is_removed, options), is_removed
-        )
+        try:
+            value = await _store(api, operation, current, old, new, is_removed, options)
+        except MarkedOnly:
+            marked = new
+            raise
+        return Deleted(value, is_removed)
 
-    deleted = await write_over(api, collection, operation.key, operation.ref, write)
+    try:
+        deleted = await write_over(api, collection, operation.key, operation.ref, write)
+    except StatusError as error:
+        if error.code != 404 or marked is None:
+            raise
+        deleted = Deleted(marked, is_removed=True)  # another request removed what this one marked
     operation.result = deleted.value
     return deleted
+
+
+def _prepare(behaviour: Behaviour, value: Object, options: DeleteOptions, context: Context) -> bool:
+    """Mark an object for deletion; returns whether its kind has grace periods."""
+    metadata, dialect = value["metadata"], context.dialect
+    grace = behaviour.grace_period(value, options.grace_period)
+    if grace is not None and metadata.get("deletionTimestamp") is not None:
+        grace = _shortened_grace(options.grace_period, metadata, dialect)
+    _set_finalizers(
+        metadata, options.propagation or _implied_propagation(behaviour, value, context)
+    )
+    _mark_deleted(metadata, grace, dialect)
+    behaviour.prepare_delete(value, context)
+    return grace is not None
 
 
 async def _store(

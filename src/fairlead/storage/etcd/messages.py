@@ -303,7 +303,11 @@ class MemberStatus(NamedTuple):
 
 
 def read_status(raw: bytes) -> MemberStatus:
-    texts = [value.decode(errors="replace") for number, _, value in fields(raw) if number == 8]
+    texts = [
+        value.decode(errors="replace")
+        for number, _, value in fields(raw)
+        if number == 8 and isinstance(value, bytes)
+    ]
     message = _message_fields(raw)
     return MemberStatus(
         version=message.get(2, b"").decode(errors="replace"),

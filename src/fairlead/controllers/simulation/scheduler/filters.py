@@ -17,13 +17,15 @@ from fairlead.controllers.simulation.scheduler.cluster import (
 )
 from fairlead.controllers.simulation.scheduler.facts import PendingPod
 from fairlead.controllers.simulation.scheduler.pod_affinity import far, near, without_anti_affinity
+from fairlead.controllers.simulation.scheduler.scoring import prefers
 from fairlead.controllers.simulation.scheduler.selection import selected
 from fairlead.controllers.simulation.scheduler.taints import cordoned, untolerated
 from fairlead.controllers.simulation.scheduler.topology_spread import even
 from fairlead.controllers.simulation.scheduler.volumes import VolumeRule
 
-# Nodes that fit and are compared for a pod; the others are not looked at.
-_MAX_FITTING = 100
+# Clusters of up to 100 nodes are searched whole. In larger ones the search ends when enough nodes
+# fit: 100 for pods with preferences, 20 where only free room counts.
+_MAX_FITTING, _MAX_FOR_ROOM = 100, 20
 
 
 class FilterResult(NamedTuple):
@@ -72,15 +74,17 @@ class FilterChain:
 
     def search(self, pending: PendingPod) -> FilterResult:
         """Judge the nodes until enough of them fit."""
-        return self.judge(pending, self._candidates(pending), _MAX_FITTING)
-
-    def _candidates(self, pending: PendingPod) -> Iterable[NodeSummary]:
-        """The node that preemption made room on, then all nodes. Each search starts 100 nodes after
-        the last one, so that pods spread over all nodes."""
         nodes = self._cluster.nodes
         if len(nodes) <= _MAX_FITTING:
-            return nodes
-        self._first = first = (self._first + _MAX_FITTING) % len(nodes)
+            return self.judge(pending)
+        most = _MAX_FITTING if prefers(pending.spec) else _MAX_FOR_ROOM
+        self._first = (self._first + most) % len(nodes)
+        return self.judge(pending, self._candidates(pending), most)
+
+    def _candidates(self, pending: PendingPod) -> Iterable[NodeSummary]:
+        """The node that preemption made room on, then all nodes. Each search starts after the nodes
+        of the last one, so that pods spread over all nodes."""
+        nodes, first = self._cluster.nodes, self._first
         candidates = chain(islice(nodes, first, None), islice(nodes, first))
         nominated = self._cluster.summaries.get(pending.nominated)
         if nominated is None or not nominated.present:

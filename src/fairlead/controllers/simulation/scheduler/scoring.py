@@ -10,6 +10,7 @@ from fairlead.controllers.simulation.scheduler.pod_affinity import preferences
 from fairlead.controllers.simulation.scheduler.selection import has_preferences, preference
 from fairlead.controllers.simulation.scheduler.taints import untolerated_count
 from fairlead.controllers.simulation.scheduler.topology_spread import spread_counts
+from fairlead.operations.api import Object
 
 _FULL = 100.0
 _TAINTS, _AFFINITY, _SPREAD, _POD_AFFINITY = 3, 2, 2, 2  # weights relative to free capacity
@@ -56,6 +57,17 @@ def _share(used: int, offered: int) -> float:
     return min(used / offered, 1.0) if offered else 1.0
 
 
+def prefers(spec: Object) -> bool:
+    """Whether a pod prefers some nodes for more than their free room."""
+    return has_preferences(spec) or bool(
+        spec.get("topologySpreadConstraints") or _has_pod_affinity(spec)
+    )
+
+
+def _has_pod_affinity(spec: Object) -> bool:
+    return bool((spec.get("affinity") or {}).keys() & {"podAffinity", "podAntiAffinity"})
+
+
 def _scores(
     pending: PendingPod, nodes: Sequence[NodeSummary], cluster: Cluster
 ) -> list[tuple[int, Score]]:
@@ -69,7 +81,7 @@ def _scores(
     if pending.spec.get("topologySpreadConstraints"):
         counts_by_key = spread_counts(pending, cluster)
         scores.append((_SPREAD, lambda node: -float(_matching_pods(node, counts_by_key))))
-    if (pending.spec.get("affinity") or {}).keys() & {"podAffinity", "podAntiAffinity"}:
+    if _has_pod_affinity(pending.spec):
         preferred = preferences(pending, cluster)
         scores.append((_POD_AFFINITY, lambda node: float(_pod_affinity(node, preferred))))
     return scores
