@@ -6,6 +6,7 @@ from collections.abc import Collection
 from time import time_ns
 from typing import TYPE_CHECKING
 
+from fairlead.api.audit.redaction import redacted_uri
 from fairlead.api.routing import Target
 from fairlead.auth.authentication.user import MASTERS, User
 from fairlead.base.tracing import CURRENT, Parent, Span, Tracer, Value, parse_parent
@@ -94,7 +95,7 @@ class RequestTrace:
         span = self._span
         if span is None:
             return
-        exchange, query = request.exchange, request.exchange.head.query
+        exchange = request.exchange
         names = _PRESENT if self._of.trusts else _FORMER
         attributes: dict[str, Value] = {
             names[_METHOD]: request.method,
@@ -104,7 +105,7 @@ class RequestTrace:
             names[_PROTOCOL]: "1.1",
             names[_SIZE]: exchange.sent_bytes,
             "url.scheme" if self._of.trusts else "http.scheme": "https",
-            "http.target": request.path + (f"?{query.decode('latin-1')}" if query else ""),
+            "http.target": redacted_uri(request.path, exchange.head.query),
             "audit-id": request.audited.id if request.audited is not None else "",
         }
         span.note(attributes)
