@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
 import logging
+from pathlib import Path
 
 import pytest
 from support.logged import logged
@@ -145,3 +147,27 @@ def test_message_of_a_library_is_one_line_and_a_traceback_follows() -> None:
     assert written("two\nlines\x1b[2J").endswith(r" INFO two\nlines\x1b[2J")
     assert written("ümläut").endswith(" INFO ümläut")
     assert written("x", ValueError("bad")).endswith(" INFO x\nValueError: bad")
+
+
+SOURCES = sorted(Path(logs.__file__).parents[1].rglob("*.py"))
+_OF_OTHERS = ("base/logs.py", "testing/libraries.py")  # they use the loggers of libraries, too
+_METHODS = {"debug", "info", "warning", "error", "critical", "exception", "log"}
+
+
+def test_messages_of_all_log_calls_are_constant_and_values_are_fields() -> None:
+    interpolated = []
+    for file in SOURCES:
+        text = file.read_text()
+        if file.as_posix().endswith(_OF_OTHERS) or "ogger" not in text:
+            continue
+        assert "logging.getLogger" not in text, file
+        for node in ast.walk(ast.parse(text)):
+            match node:
+                case ast.Call(ast.Attribute(ast.Name("logger" | "_LOG"), method), arguments) if (
+                    method in _METHODS
+                ):
+                    message = arguments[1 if method == "log" else 0]
+                    is_constant = isinstance(message, ast.Constant | ast.Name)
+                    if not is_constant or "%" in ast.unparse(message):
+                        interpolated.append(f"{file}:{node.lineno}")
+    assert interpolated == []
