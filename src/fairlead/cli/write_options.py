@@ -10,7 +10,7 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandError, CommandFailed, UsageError
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
-from fairlead.client.errors import error_of_status
+from fairlead.client.errors import NotFound, error_of_status
 from fairlead.client.resources import InvalidName
 from fairlead.codec.types.times import DurationError, parse_duration
 
@@ -126,12 +126,15 @@ class Failures:
 
     def __init__(self) -> None:
         self._texts: list[str] = []
+        self._missing: list[NotFound] = []
 
     def __bool__(self) -> bool:
         return bool(self._texts)
 
     def add(self, error: Exception) -> None:
         """Raises CommandFailed at once if the server cannot be reached."""
+        if isinstance(error, NotFound):
+            self._missing.append(error)
         self._texts.append(str(error) if isinstance(error, CommandFailed) else error_text(error))
         if isinstance(error, _AT_AN_END):
             self.finish()
@@ -139,5 +142,5 @@ class Failures:
     def finish(self) -> int:
         """Return exit code 0; raises CommandFailed with the text of all errors if there are any."""
         if self._texts:
-            raise CommandFailed("\n".join(self._texts))
+            raise CommandFailed("\n".join(self._texts), missing=self._missing)
         return 0
