@@ -258,3 +258,16 @@ def test_escape_sequences_of_names_do_not_reach_the_terminal(tmp_path: Path) -> 
     name = json.dumps("a\x1b[31m")
     folder = tree(tmp_path, kustomization=f"replicas: [{{name: {name}, count: 1}}]\n")
     assert "\x1b" not in refused(folder)
+
+
+def test_the_objects_are_written_to_a_file_or_to_files_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "kustomization.yaml").write_text(
+        "configMapGenerator: [{name: a, literals: [b=c], options: {disableNameSuffixHash: true}}]\n"
+    )
+    shown = run_words("kustomize", str(tmp_path)).out
+    assert run_words("kustomize", str(tmp_path), "-o", str(tmp_path / "all")) == (0, "", "")
+    assert (tmp_path / "all").read_text() == shown
+    folder = tmp_path / "each"
+    folder.mkdir()
+    run_words("kustomize", str(tmp_path), "-o", str(folder))
+    assert [file.name for file in folder.iterdir()] == ["v1_configmap_a.yaml"]

@@ -15,6 +15,7 @@ from fairlead.cli.parser import Help
 from fairlead.codec.types.times import DurationError, parse_duration
 
 _TRUE = ("true", "1", "t", "T", "TRUE", "True")
+_WITHOUT_EFFECT = "has no effect; scripts for kubectl give it"
 _SYNTAX = ": invalid syntax"
 _FALSE = ("false", "0", "f", "F", "FALSE", "False")
 
@@ -68,6 +69,15 @@ class ArgumentReader(argparse.ArgumentParser):
             default="",
             help="only objects that match this label selector",
         )
+
+    def add_without_effect(self, *names: str, value: str = "") -> None:
+        """Add flags of kubectl that scripts may give, and that change nothing here; with `value`,
+        they take one."""
+        for name in names:
+            if value:
+                self.add_argument(name, metavar=value, default="", help=_WITHOUT_EFFECT)
+            else:
+                self.add_switch(name, help=_WITHOUT_EFFECT)
 
     def unused(self, names: Sequence[str]) -> list[str]:
         """The subset of these flag names that the command does not define."""

@@ -61,6 +61,8 @@ def add_validation_flag(parser: ArgumentReader) -> None:
 
 def dry_run(options: argparse.Namespace) -> str:
     """Return none, client or server; raises CommandError for other values."""
+    if getattr(options, "local", False):
+        return "client"
     mode = str(options.dry_run)
     mode = _OLD_DRY_RUNS.get(mode, mode)
     if mode not in _NOTES:
@@ -70,7 +72,7 @@ def dry_run(options: argparse.Namespace) -> str:
 
 def note(options: argparse.Namespace) -> str:
     """The note printed after the result of a dry run."""
-    return _NOTES[dry_run(options)]
+    return "" if getattr(options, "local", False) else _NOTES[dry_run(options)]
 
 
 def check_subresource(
