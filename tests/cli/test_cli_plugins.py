@@ -66,7 +66,7 @@ def test_mistyped_words_are_answered_with_similar_ones(fairlead: Commands) -> No
     fairlead.space.config_maps.create("settings")
     assert "did you mean pod or pods" in fairlead.run("get", "podz").errors
     assert "did you mean settings?" in fairlead.run("get", "cm", "setings").errors
-    assert "(did you mean --watch or" in fairlead.run("get", "pods", "--wach").errors
+    assert "(did you mean --watch?)" in fairlead.run("get", "pods", "--wach").errors
     assert "\tstatus" in run_words("rollout", "statu").errors
     assert "\tget" in run_words("gte").errors
 

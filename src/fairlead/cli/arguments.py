@@ -128,7 +128,7 @@ class ArgumentReader(argparse.ArgumentParser):
         action = self._option_string_actions.get(name)
         if action is None:
             if word.startswith("--"):
-                close = suggestions.similar(name, self._option_string_actions)
+                close = suggestions.similar_flags(name, self._option_string_actions)
                 raise UsageError(f"unknown flag: {name}" + (f" ({close})" if close else ""))
             raise UsageError(f"unknown shorthand flag: {name[1:]!r} in {word}")
         if action.nargs == 0:

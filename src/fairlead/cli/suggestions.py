@@ -43,6 +43,13 @@ def similar(word: str, words: Iterable[str]) -> str:
     return listed(get_close_matches(word, sorted(set(words)), n=3, cutoff=0.65))
 
 
+def similar_flags(flag: str, flags: Iterable[str]) -> str:
+    """The same for a long flag. The dashes, which all have, do not count."""
+    names = {name.removeprefix("--") for name in flags if name.startswith("--")}
+    close = get_close_matches(flag.removeprefix("--"), sorted(names), n=3, cutoff=0.65)
+    return listed([f"--{name}" for name in close])
+
+
 def listed(words: Sequence[str]) -> str:
     """A text that suggests these words; empty if there are none."""
     return f"did you mean {' or '.join(words)}?" if words else ""
