@@ -337,7 +337,7 @@ MISTAKES: dict[tuple[str, ...], str] = {
     ("--force-conflicts", "--client-side"): "--force-conflicts has no meaning with --client-side",
     ("--force",): "--force needs --client-side",
     ("--force", "--client-side", "--dry-run=server"): "--force deletes objects",
-    ("--dry-run=client",): "only the server can tell what it would do",
+    ("--dry-run=client", "--server-side"): "only the server can tell what it would do",
     ("--prune",): "--prune deletes objects that are no longer in the files.",
     (
         "--prune",

@@ -356,3 +356,30 @@ def test_a_server_that_is_not_there_is_told_once(fairlead: Commands, tmp_path: P
             "error: nothing listens on 127.0.0.1:1:"
             " is the server running, and is the address right?\n"
         )
+
+
+def test_a_file_is_sent_as_it_is_with_raw(fairlead: Commands, tmp_path: Path) -> None:
+    path = f"/api/v1/namespaces/{fairlead.space.name}/configmaps"
+    file = tmp_path / "map.yaml"
+    file.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: sent}\ndata: {a: b}\n")
+    assert '"name":"sent"' in fairlead("create", "--raw", path, "-f", str(file))
+    file.write_text(file.read_text().replace("a: b", "a: c"))
+    assert '"a":"c"' in fairlead("replace", "--raw", f"{path}/sent", "-f", str(file))
+    assert "one local file" in fairlead.run("create", "--raw", path).errors
+
+
+def test_objects_of_files_are_selected_and_edited_before(
+    fairlead: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBE_EDITOR", "sed -i s/first/edited/")
+    file = tmp_path / "maps.yaml"
+    names = {"first": "yes", "second": "no"}
+    file.write_text(
+        "---\n".join(
+            "apiVersion: v1\nkind: ConfigMap\n"
+            f"metadata: {{name: {name}, labels: {{a: '{value}'}}}}\n"
+            for name, value in names.items()
+        )
+    )
+    out = fairlead("create", "-f", str(file), "-l", "a=yes", "--edit")
+    assert out == "configmap/edited created\n"

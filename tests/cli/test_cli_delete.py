@@ -306,3 +306,12 @@ def test_a_namespace_goes_with_all_that_is_in_it(fairlead: Commands) -> None:
     fairlead("create", "cm", "a", "-n", name)
     assert fairlead("delete", "ns", name) == f'namespace "{name}" deleted\n'
     assert fairlead.space.everywhere("namespaces").get(name).status == 404
+
+
+@pytest.mark.parametrize("answer", ["y", "n", ""])
+def test_interactive_asks_first(fairlead: Commands, answer: str) -> None:
+    fairlead("create", "configmap", "asked")
+    ran = fairlead.run("delete", "configmap", "asked", "-i", text=f"{answer}\n")
+    assert (ran.code, "configmap/asked" in ran.errors) == (0, True)
+    assert (ran.out == 'configmap "asked" deleted\n') == (answer == "y")
+    assert ("Nothing was deleted." in ran.errors) == (answer != "y")

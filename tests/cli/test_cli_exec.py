@@ -164,3 +164,10 @@ def test_a_terminal_that_the_container_does_not_have(any_pods: Pods) -> None:
     any_pods.await_ready("sh")
     with TerminalSession(Commands(any_pods.space), "attach", "-it", "sh") as terminal:
         terminal.until("-t does nothing here: the container c has no terminal")
+
+
+def test_the_pod_may_be_named_by_a_file(commands: Commands) -> None:
+    pod = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}'
+    assert commands("exec", "-f", "-", "--", "hostname", text=pod) == "p\n"
+    ran = commands.run("exec", "-f", "-", "--", "hostname", text=f"{pod}\n{pod}")
+    assert "must have one object, not 2" in ran.errors

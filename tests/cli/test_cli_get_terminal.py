@@ -194,3 +194,30 @@ def test_nodes_that_are_only_too_small_are_no_reason_to_say_so(
     assert _HINT not in seen
     space.leave()
     client.close()
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["tree configmap a", "owners configmap a", "auth can-i --list"],
+)
+def test_lines_of_other_commands_fit_as_well(fairlead: Commands, words: str) -> None:
+    fairlead("create", "configmap", "a", "--from-literal", f"{'k' * 60}={'v' * 60}")
+    seen = seen_on_terminal(fairlead, *words.split(), width=78, NO_COLOR="1")
+    assert max(map(len, seen.splitlines())) <= 78
+    assert not re.search(f"{'v' * 60}|Traceback", seen)
+
+
+def test_watch_puts_changed_fields_below_the_names_where_there_is_no_room(
+    fairlead: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    fairlead("create", "configmap", "a", "--from-literal=key=before")
+    words = ("watch", "configmaps", "--field-selector=metadata.name=a", "--limit=1")
+    with TerminalSession(fairlead, *words, size=(70, 30)) as session:
+        session.until("Ctrl-C ends it.")
+        fairlead("patch", "configmap", "a", "-p", f'{{"data": {{"key": "{"x" * 90}"}}}}')
+        session.until("changed")
+        session.wait()
+        below = session.rest().splitlines()[1]
+    assert below.strip().startswith('.data.key: "before" -> ')
+    assert len(below) <= 70

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from support.commands import Commands, run_words
+from support.kubectl import KUBECTL, compared
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -26,6 +28,21 @@ spec:
       - name: b
         image: two:1
 """
+PLUGIN = "{{apiVersion: {}, kind: None, metadata: {{name: x}}}}"
+TRANSFORMERS = "---\n".join(
+    f"apiVersion: builtin\nkind: {kind}\nmetadata: {{name: x, namespace: space}}\n{fields}\n"
+    for kind, fields in {
+        "PrefixTransformer": "prefix: my-\nfieldSpecs: [{path: metadata/name}]",
+        "LabelTransformer": "labels: {team: blue}\n"
+        "fieldSpecs: [{path: metadata/labels, create: true}]",
+        "NamespaceTransformer": "fieldSpecs: []",
+        "ImageTagTransformer": "imageTag: {name: one, newTag: '9'}",
+        "ReplicaCountTransformer": "replica: {name: web, count: 3}\n"
+        "fieldSpecs: [{path: spec/replicas, create: true, kind: Deployment}]",
+        "PatchTransformer": "target: {kind: Deployment}\n"
+        """patch: '[{"op": "add", "path": "/spec/paused", "value": true}]'""",
+    }.items()
+)
 Objects = dict[str, dict[str, Any]]
 
 
@@ -192,7 +209,9 @@ def test_a_generator_merges_into_that_of_the_base(tmp_path: Path) -> None:
         ("resource: [a]", "unknown field resource"),
         ("images: [{name: a, newTag: 1.5}]", "the number 1.5: quote it"),
         ("helmCharts: [{name: a}]", "helmCharts is not supported"),
-        ("transformers: [a.yaml]", "transformers is not supported"),
+        ("validators: [a.yaml]", "validators is not supported"),
+        (f"transformers: ['{PLUGIN.format('builtin')}']", "a transformer is one of"),
+        (f"generators: ['{PLUGIN.format('a/v1')}']", "only those of apiVersion builtin"),
         ("kind: Pod", "kind is Pod"),
         ("", "is empty"),
         ("a: [", "yaml"),
@@ -258,3 +277,53 @@ def test_escape_sequences_of_names_do_not_reach_the_terminal(tmp_path: Path) -> 
     name = json.dumps("a\x1b[31m")
     folder = tree(tmp_path, kustomization=f"replicas: [{{name: {name}, count: 1}}]\n")
     assert "\x1b" not in refused(folder)
+
+
+def test_the_objects_are_written_to_a_file_or_to_files_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "kustomization.yaml").write_text(
+        "configMapGenerator: [{name: a, literals: [b=c], options: {disableNameSuffixHash: true}}]\n"
+    )
+    shown = run_words("kustomize", str(tmp_path)).out
+    assert run_words("kustomize", str(tmp_path), "-o", str(tmp_path / "all")) == (0, "", "")
+    assert (tmp_path / "all").read_text() == shown
+    folder = tmp_path / "each"
+    folder.mkdir()
+    run_words("kustomize", str(tmp_path), "-o", str(folder))
+    assert [file.name for file in folder.iterdir()] == ["v1_configmap_a.yaml"]
+
+
+def test_generators_and_transformers_may_have_files_of_their_own(tmp_path: Path) -> None:
+    folder = tree(
+        tmp_path,
+        kustomization="resources: [web.yaml]\ngenerators: [made.yaml]\ntransformers: [inner]\n",
+        web=DEPLOYMENT,
+        made="apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: settings}\n"
+        "literals: [a=b]\n",
+        inner__kustomization="resources: [all.yaml]\n",
+        inner__all=TRANSFORMERS,
+    )
+    objects = built(folder)
+    web = objects["Deployment/my-web"]
+    assert web["metadata"]["labels"] == {"team": "blue"}
+    assert web["metadata"]["namespace"] == "space"
+    assert web["spec"]["replicas"] == 3
+    assert web["spec"]["paused"] is True
+    containers = web["spec"]["template"]["spec"]["containers"]
+    assert [container["image"] for container in containers] == ["one:9", "two:1"]
+    (generated,) = (name for name in objects if name.startswith("ConfigMap/my-settings-"))
+    generated = generated.partition("/")[2]
+    assert containers[0]["envFrom"] == [{"configMapRef": {"name": generated}}]
+
+
+@compared
+def test_generators_and_transformers_give_what_those_of_kubectl_give(tmp_path: Path) -> None:
+    folder = tree(
+        tmp_path,
+        kustomization="resources: [web.yaml]\ntransformers: [all.yaml]\n",
+        web=DEPLOYMENT,
+        all=TRANSFORMERS,
+    )
+    theirs = subprocess.run(
+        [str(KUBECTL), "kustomize", str(folder)], capture_output=True, text=True, check=True
+    )
+    assert run_words("kustomize", str(folder)).out == theirs.stdout

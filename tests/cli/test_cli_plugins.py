@@ -66,6 +66,29 @@ def test_mistyped_words_are_answered_with_similar_ones(fairlead: Commands) -> No
     fairlead.space.config_maps.create("settings")
     assert "did you mean pod or pods" in fairlead.run("get", "podz").errors
     assert "did you mean settings?" in fairlead.run("get", "cm", "setings").errors
-    assert "(did you mean --watch or" in fairlead.run("get", "pods", "--wach").errors
+    assert "(did you mean --watch?)" in fairlead.run("get", "pods", "--wach").errors
     assert "\tstatus" in run_words("rollout", "statu").errors
     assert "\tget" in run_words("gte").errors
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "describe cm setings",
+        "delete cm setings",
+        "label cm setings a=b",
+        "edit cm setings",
+        "annotate cm/setings a=b",
+        "history cm setings",
+        "set env deployment/x --from=configmap/setings",
+    ],
+)
+def test_names_of_objects_are_suggested_by_all_commands(fairlead: Commands, words: str) -> None:
+    fairlead("create", "configmap", "settings")
+    assert "did you mean settings?" in fairlead.run(*words.split()).errors
+
+
+def test_pods_of_a_workload_are_suggested_by_its_name(fairlead: Commands) -> None:
+    fairlead.space.ready_for_pods()
+    fairlead("run", "web-7d4b9c-x2x2x", "--image=i")
+    assert "did you mean web-7d4b9c-x2x2x?" in fairlead.run("logs", "web").errors

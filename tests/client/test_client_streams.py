@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from support.commands import Commands
+from support.following import Following
 from support.simulation import Pods, container
 from support.stream_server import ServerSocket, StreamServer, stream_server
 from support.talking import access_to, talk
@@ -26,7 +28,10 @@ from fairlead.client import (
     SyncClient,
     Unreachable,
 )
+from fairlead.client.access.model import Access
 from fairlead.client.errors import NotFound
+from fairlead.client.processes import STDOUT
+from fairlead.wire.outgoing.client_config import ClientConfig
 
 Result = TypeVar("Result")
 _V5, _V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
@@ -297,3 +302,45 @@ def test_a_tunnel_that_is_cut_off_ends_all_connections() -> None:
 
     with stream_server(script) as server:
         _with(server, work)
+
+
+# Servers that open no WebSockets
+
+
+@pytest.fixture
+def spdy_only(running: Pods) -> Iterator[Access]:
+    """Access through a proxy that takes no GET, and so no WebSocket."""
+    rejecting = ("--reject-methods=GET", "--reject-paths=^$")
+    with Following(Commands(running.space), "proxy", "--port=0", *rejecting) as following:
+        port = following.line().rpartition(":")[2].strip()
+        access = access_to(running.space)
+        yield access._replace(place=ClientConfig(server=f"http://127.0.0.1:{port}"))
+        following.interrupt()
+
+
+def test_commands_are_run_over_spdy_where_no_websocket_is_opened(spdy_only: Access) -> None:
+    space = spdy_only.namespace
+    text = b"x" * 200_000
+    terminal = Streams(stdin=True, stderr=False, tty=True)
+    with SyncClient(spdy_only) as client:
+        words = ["sh", "-c", "cat; echo err >&2; exit 3"]
+        assert client.execute("p", words, space, stdin=text) == Outcome(3, text, b"err\n")
+        with client.exec("p", ["sh", "-c", "echo a"], space, streams=terminal) as process:
+            process.resize(80, 20)
+            assert process.read() == (STDOUT, b"a\r\n")
+            assert process.wait() == 0
+        with pytest.raises(NotFound):
+            client.execute("none", ["true"], space)
+
+
+def test_ports_are_forwarded_over_spdy_where_no_websocket_is_opened(spdy_only: Access) -> None:
+    with (
+        SyncClient(spdy_only) as client,
+        client.port_forward("p", 7, spdy_only.namespace) as forward,
+    ):
+        for text in (b"one", b"two"):
+            connection = forward.connect(7)
+            connection.write(text)
+            connection.end()
+            assert connection.read() == text
+            assert connection.read() == b""

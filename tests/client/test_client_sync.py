@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support.namespaces import Space
+from support.simulation import Pods, container
 
-from fairlead.client import SyncClient, Unreachable, exists
+from fairlead.client import Streams, SyncClient, Unreachable, exists
 from fairlead.client.errors import NotFound
+from fairlead.client.processes import STDOUT
 
 
 def load(space: Space) -> SyncClient:
@@ -80,3 +83,25 @@ def test_closing_ends_what_is_going_on_in_other_threads(kubernetes: Space) -> No
         client.resource("pods")
     client.close()
     assert "fairlead-client" not in {item.name for item in threading.enumerate()}
+
+
+def test_commands_and_ports_without_asyncio(any_pods: Pods) -> None:
+    any_pods.create("p", container(ports=[{"containerPort": 80}]))
+    any_pods.await_ready("p")
+    space = any_pods.space.name
+    with load(any_pods.space) as client:
+        with client.exec("p", ["cat"], space, streams=Streams(stdin=True)) as process:
+            process.write(b"text")
+            assert process.read() == (STDOUT, b"text")
+            process.end_input()
+            assert process.wait() == 0
+        with client.attach("p", space) as process:
+            assert process is not None
+        with client.port_forward("p", 80, space) as forward:
+            connection = forward.connect(80)
+            connection.write(b"GET / HTTP/1.0\r\n\r\n")
+            assert connection.read().startswith(b"HTTP/1")
+            connection.close()
+            with socket.create_connection(("127.0.0.1", forward.listen(80)), 10) as local:
+                local.sendall(b"GET / HTTP/1.0\r\n\r\n")
+                assert local.recv(100).startswith(b"HTTP/1")

@@ -19,7 +19,7 @@
 - `kustomize/`: kustomizations (`-k`)
 - `templates/`, `nodes/`: commands that change pod templates and nodes
 - `completion/`: shell completion
-- `plugins`, `suggestions`: programs of the PATH as commands; mistyped words
+- `plugins`, `suggestions`, `similar_objects`: programs of the PATH as commands; mistyped words
 - `serve`, `store_copy`, `check` with `checks/`, `envtest_programs`: serve; backup, restore,
   migrate; what is wrong with a store or a server; programs for envtest
 """

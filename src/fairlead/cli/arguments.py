@@ -15,6 +15,7 @@ from fairlead.cli.parser import Help
 from fairlead.codec.types.times import DurationError, parse_duration
 
 _TRUE = ("true", "1", "t", "T", "TRUE", "True")
+_WITHOUT_EFFECT = "has no effect; scripts for kubectl give it"
 _SYNTAX = ": invalid syntax"
 _FALSE = ("false", "0", "f", "F", "FALSE", "False")
 
@@ -69,6 +70,15 @@ class ArgumentReader(argparse.ArgumentParser):
             help="only objects that match this label selector",
         )
 
+    def add_without_effect(self, *names: str, value: str = "") -> None:
+        """Add flags of kubectl that scripts may give, and that change nothing here; with `value`,
+        they take one."""
+        for name in names:
+            if value:
+                self.add_argument(name, metavar=value, default="", help=_WITHOUT_EFFECT)
+            else:
+                self.add_switch(name, help=_WITHOUT_EFFECT)
+
     def unused(self, names: Sequence[str]) -> list[str]:
         """The subset of these flag names that the command does not define."""
         return [name for name in names if name not in self._option_string_actions]
@@ -118,7 +128,7 @@ class ArgumentReader(argparse.ArgumentParser):
         action = self._option_string_actions.get(name)
         if action is None:
             if word.startswith("--"):
-                close = suggestions.similar(name, self._option_string_actions)
+                close = suggestions.similar_flags(name, self._option_string_actions)
                 raise UsageError(f"unknown flag: {name}" + (f" ({close})" if close else ""))
             raise UsageError(f"unknown shorthand flag: {name[1:]!r} in {word}")
         if action.nargs == 0:

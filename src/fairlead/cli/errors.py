@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairlead.client.errors import NotFound
+
 
 class UsageError(Exception):
     """Invalid command line; the text says why."""
@@ -9,11 +15,12 @@ class UsageError(Exception):
 
 class CommandFailed(Exception):
     """The command cannot continue. The text, if any, is printed unchanged; `code` is the exit
-    code."""
+    code, `missing` are objects that the server did not find."""
 
-    def __init__(self, text: str = "", code: int = 1) -> None:
+    def __init__(self, text: str = "", code: int = 1, missing: Sequence[NotFound] = ()) -> None:
         super().__init__(text)
         self.code = code
+        self.missing = missing
 
 
 class CommandError(CommandFailed):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
+from fairlead.cli.local_objects import add_local_flag
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.cli.resolution import ResolvedObject
 from fairlead.cli.selection import add_selection_flags, check_choice, select_objects, uses_selector
@@ -47,6 +48,7 @@ class LabelChanges(NamedTuple):
 def add_marking_flags(parser: ArgumentReader, command: str) -> None:
     parser.add_argument("words", metavar="KIND [NAME...] KEY=VALUE...", nargs="*")
     add_selection_flags(parser, command)
+    add_local_flag(parser)
     add_output_flag(parser)
     add_dry_run_flag(parser)
     add_manager_flag(parser, f"fairlead-{command}")

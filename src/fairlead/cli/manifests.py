@@ -62,6 +62,17 @@ def add_file_flags(parser: ArgumentReader, what: str) -> None:
     parser.add_switch("-R", "--recursive", help="also read subfolders of the folders in -f")
 
 
+def named_by_file(names: Sequence[str]) -> str:
+    """The single object of files as `KIND.VERSION.GROUP/NAME`; raises ManifestError."""
+    found = manifests(names)
+    if len(found) != 1:
+        raise ManifestError(f"the file must have one object, not {len(found)}")
+    value = found[0].value
+    group, _, version = value["apiVersion"].rpartition("/")
+    kind = f"{value['kind']}.{version}.{group}" if group else value["kind"]
+    return f"{kind}/{(value.get('metadata') or {}).get('name') or ''}"
+
+
 class Kustomization(str):
     """The folder of -k, among the files of -f."""
 

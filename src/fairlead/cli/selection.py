@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
+from fairlead.cli.local_objects import is_local, local_objects
 from fairlead.cli.manifests import add_file_flags, manifests
 from fairlead.cli.resolution import ResolvedObject, Resolver, require_name
 from fairlead.cli.targets import Target, targets_of
@@ -122,6 +123,10 @@ async def select_objects(
 ) -> AsyncIterator[ResolvedObject]:
     """Yield the selected objects with their current value. Objects that cannot be read are added to
     `failures`."""
+    if is_local(invocation):
+        async for local in local_objects(invocation):
+            yield local
+        return
     async for resolved in select(invocation, words, failures):
         value = None if subresource else resolved.value
         if value is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from fairlead.cli.catalog import COMMANDS, GROUPS, SECTIONS, SERVER_SIDE
@@ -40,5 +40,16 @@ def unknown_flag(name: str, flags: Iterable[str]) -> str:
 
 def similar(word: str, words: Iterable[str]) -> str:
     """A text that names similar words; empty if there are none."""
-    close = get_close_matches(word, sorted(set(words)), n=3, cutoff=0.65)
-    return f"did you mean {' or '.join(close)}?" if close else ""
+    return listed(get_close_matches(word, sorted(set(words)), n=3, cutoff=0.65))
+
+
+def similar_flags(flag: str, flags: Iterable[str]) -> str:
+    """The same for a long flag. The dashes, which all have, do not count."""
+    names = {name.removeprefix("--") for name in flags if name.startswith("--")}
+    close = get_close_matches(flag.removeprefix("--"), sorted(names), n=3, cutoff=0.65)
+    return listed([f"--{name}" for name in close])
+
+
+def listed(words: Sequence[str]) -> str:
+    """A text that suggests these words; empty if there are none."""
+    return f"did you mean {' or '.join(words)}?" if words else ""

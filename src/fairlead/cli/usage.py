@@ -70,7 +70,7 @@ def add_usage_flags(parser: ArgumentReader) -> None:
         help="show the largest first, by processors or memory",
     )
     parser.add_switch("--no-headers", help="omit the header line")
-    parser.add_switch("--use-protocol-buffers", help="has no effect; scripts for kubectl give it")
+    parser.add_without_effect("--use-protocol-buffers")
 
 
 def one_name(invocation: Invocation) -> str:

@@ -10,7 +10,7 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandError, CommandFailed, UsageError
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
-from fairlead.client.errors import error_of_status
+from fairlead.client.errors import NotFound, error_of_status
 from fairlead.client.resources import InvalidName
 from fairlead.codec.types.times import DurationError, parse_duration
 
@@ -61,6 +61,8 @@ def add_validation_flag(parser: ArgumentReader) -> None:
 
 def dry_run(options: argparse.Namespace) -> str:
     """Return none, client or server; raises CommandError for other values."""
+    if getattr(options, "local", False):
+        return "client"
     mode = str(options.dry_run)
     mode = _OLD_DRY_RUNS.get(mode, mode)
     if mode not in _NOTES:
@@ -70,7 +72,7 @@ def dry_run(options: argparse.Namespace) -> str:
 
 def note(options: argparse.Namespace) -> str:
     """The note printed after the result of a dry run."""
-    return _NOTES[dry_run(options)]
+    return "" if getattr(options, "local", False) else _NOTES[dry_run(options)]
 
 
 def check_subresource(
@@ -126,12 +128,15 @@ class Failures:
 
     def __init__(self) -> None:
         self._texts: list[str] = []
+        self._missing: list[NotFound] = []
 
     def __bool__(self) -> bool:
         return bool(self._texts)
 
     def add(self, error: Exception) -> None:
         """Raises CommandFailed at once if the server cannot be reached."""
+        if isinstance(error, NotFound):
+            self._missing.append(error)
         self._texts.append(str(error) if isinstance(error, CommandFailed) else error_text(error))
         if isinstance(error, _AT_AN_END):
             self.finish()
@@ -139,5 +144,5 @@ class Failures:
     def finish(self) -> int:
         """Return exit code 0; raises CommandFailed with the text of all errors if there are any."""
         if self._texts:
-            raise CommandFailed("\n".join(self._texts))
+            raise CommandFailed("\n".join(self._texts), missing=self._missing)
         return 0

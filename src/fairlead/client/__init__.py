@@ -6,7 +6,8 @@ async with Client.load() as client:
 
 - `client`, `sync`: the asynchronous and the blocking client
 - `resources`, `watch`, `conditions`, `discovery`: operations on objects and resources
-- `processes`, `port_forwarding`, `sockets`: commands in containers, connections to ports of pods
+- `processes`, `port_forwarding`, `sockets`, `spdy_streams`: commands in containers, connections to
+  ports of pods
 - `informer/`, `election`: cached objects with change handlers; leader election
 - `session`, `errors`: requests with retries, and their errors
 - `access/`: server address and credentials from configuration files

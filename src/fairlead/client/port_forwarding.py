@@ -2,7 +2,8 @@
 
 Servers from release 1.30 on carry SPDY in a WebSocket: one for all connections, each of which has a
 stream for data and one for an error. Others take a WebSocket for each connection, whose messages
-begin with the number of their channel, and cannot be told that one direction has ended.
+begin with the number of their channel, and cannot be told that one direction has ended. With those
+that open none, SPDY is spoken without a WebSocket.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Protocol
 
 from fairlead.client.errors import ApiError, Unreachable
 from fairlead.client.session import Session
-from fairlead.client.sockets import open_socket
+from fairlead.client.sockets import Socket, open_socket
+from fairlead.client.spdy_streams import open_spdy
 from fairlead.wire.byte_streams import PIECE, ByteStream
 from fairlead.wire.outgoing.response import CallError
 from fairlead.wire.outgoing.tunnel import Malformed
@@ -24,6 +26,7 @@ from fairlead.wire.spdy import Session as SpdySession
 from fairlead.wire.spdy import data_frame, reset_frame
 
 _TUNNEL, _CHANNELS = "SPDY/3.1+portforward.@", "v4.channel.@"
+_OVER_SPDY = "portforward.@"
 _DATA, _ERROR = 0, 1  # channels
 _PORT_BYTES = 2  # with which each channel begins
 _MAX_UNREAD = 256 * 1024  # bytes of a connection that nobody has read
@@ -125,9 +128,9 @@ class _Stream:
 
 
 class _Tunnel:
-    """All connections in one WebSocket."""
+    """All connections in one WebSocket, or in a connection that speaks SPDY."""
 
-    def __init__(self, socket: WebSocket) -> None:
+    def __init__(self, socket: Socket) -> None:
         self._socket = socket
         self._spdy = SpdySession()
         self._streams: dict[int, _Stream] = {}
@@ -252,7 +255,11 @@ class PortForward:
 
     async def begin(self, port: int) -> None:
         """Find out what the server speaks; raises ApiError, Unreachable and AccessError."""
-        socket = await self._open(port, _TUNNEL, _CHANNELS)
+        query = [("ports", str(port))]
+        try:
+            socket: Socket = await self._open(port, _TUNNEL, _CHANNELS)
+        except ApiError as refusal:
+            socket = await open_spdy(self._session, self._target, query, (_OVER_SPDY,), refusal)
         if socket.protocol.startswith(_TUNNEL.partition("+")[0]):
             self._tunnel = _Tunnel(socket)
         else:

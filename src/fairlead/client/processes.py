@@ -1,5 +1,5 @@
 """Commands in containers: exec and attach, over a WebSocket whose messages begin with the number of
-their stream."""
+their stream, or over SPDY where a server opens none."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from fairlead.client.errors import Unreachable, error_of_status
+from fairlead.client import spdy_streams
+from fairlead.client.errors import ApiError, Unreachable, error_of_status
 from fairlead.client.session import Session
-from fairlead.client.sockets import open_socket
+from fairlead.client.sockets import Socket, Target, open_socket
 from fairlead.wire.outgoing.response import CallError
-from fairlead.wire.outgoing.websocket import WebSocket
 
 STDOUT, STDERR = 1, 2
 _STDIN, _ERROR, _RESIZE, _CLOSE = 0, 3, 4, 255
 _CLOSING = "v5."  # versions from this one on can close the input
 _VERSIONS = ("v5.channel.@", "v4.channel.@")
+_OVER_SPDY = ("v4.channel.@",)
 _MAX_MESSAGE = 32 * 1024  # bytes of input
 _MAX_RESULT = 1024 * 1024
 
@@ -43,11 +44,22 @@ class Streams(NamedTuple):
     def query(self) -> list[tuple[str, str]]:
         return [(name, "true") for name, is_wanted in self._asdict().items() if is_wanted]
 
+    def names(self) -> dict[int, str]:
+        """The names of the streams by the numbers of their channels, in the order of SPDY."""
+        wanted = {
+            _ERROR: ("error", True),
+            _STDIN: ("stdin", self.stdin),
+            STDOUT: ("stdout", self.stdout),
+            STDERR: ("stderr", self.stderr),
+            _RESIZE: ("resize", self.tty),
+        }
+        return {channel: name for channel, (name, is_wanted) in wanted.items() if is_wanted}
+
 
 class RemoteProcess:
     """A running command. Its output must be read: otherwise the server waits."""
 
-    def __init__(self, socket: WebSocket) -> None:
+    def __init__(self, socket: Socket) -> None:
         self._socket = socket
         self._channel = -1
         self._pending: list[tuple[int, bytes]] = []
@@ -149,16 +161,27 @@ def _exit_code(status: dict[str, Any]) -> int | None:
     return None
 
 
+async def _opened(
+    session: Session, target: Target, query: list[tuple[str, str]], streams: Streams
+) -> Socket:
+    try:
+        return await open_socket(session, target, query, _VERSIONS)
+    except ApiError as refusal:
+        connection = await spdy_streams.open_spdy(session, target, query, _OVER_SPDY, refusal)
+        channels = spdy_streams.SpdyChannels(connection, streams.names())
+        await channels.begin((STDOUT, STDERR, _ERROR))
+        return channels
+
+
 @asynccontextmanager
 async def open_process(
     session: Session,
-    target: tuple[str, str, str],
+    target: Target,
     query: list[tuple[str, str]],
     streams: Streams,
 ) -> AsyncIterator[RemoteProcess]:
     """Start a command, or attach to one; see `open_socket`. The connection ends with the block."""
-    socket = await open_socket(session, target, [*query, *streams.query()], _VERSIONS)
-    process = RemoteProcess(socket)
+    process = RemoteProcess(await _opened(session, target, [*query, *streams.query()], streams))
     try:
         yield process
     finally:

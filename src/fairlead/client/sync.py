@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
-from collections.abc import AsyncIterable, Callable, Coroutine, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
@@ -21,6 +21,8 @@ from fairlead.client.access.model import Access
 from fairlead.client.client import Client
 from fairlead.client.discovery import Discovery, ResourceType, UnknownKind, UnknownResource
 from fairlead.client.errors import Unreachable
+from fairlead.client.port_forwarding import PortConnection, PortForward
+from fairlead.client.processes import RemoteProcess, Streams
 from fairlead.client.resources import Resource
 
 _Inner = TypeVar("_Inner")
@@ -170,6 +172,46 @@ class SyncDiscovery(_Wrapper[Discovery]):
         self._inner.forget()
 
 
+class SyncProcess(_Wrapper[RemoteProcess]):
+    """The blocking version of RemoteProcess. One thread may read while another one writes."""
+
+    read = _plain(RemoteProcess.read)
+    write = _plain(RemoteProcess.write)
+    end_input = _plain(RemoteProcess.end_input)
+    resize = _plain(RemoteProcess.resize)
+    wait = _plain(RemoteProcess.wait)
+    communicate = _plain(RemoteProcess.communicate)
+
+
+class SyncConnection(_Wrapper[PortConnection]):
+    """The blocking version of PortConnection."""
+
+    def read(self) -> bytes:
+        """What has arrived, b"" at the end; raises ForwardingError."""
+        return self._background.call(self._inner.read())
+
+    def write(self, data: bytes) -> None:
+        """Raises ForwardingError."""
+        self._background.call(self._inner.write(data))
+
+    def end(self) -> None:
+        """Send nothing more."""
+        self._background.call(self._inner.end())
+
+    def close(self) -> None:
+        self._background.call(self._inner.close())
+
+
+class SyncForward(_Wrapper[PortForward]):
+    """The blocking version of PortForward."""
+
+    listen = _plain(PortForward.listen)
+
+    def connect(self, port: int) -> SyncConnection:
+        """A connection to a port of the pod; raises ForwardingError."""
+        return SyncConnection(self._background, self._background.call(self._inner.connect(port)))
+
+
 class SyncClient(_Wrapper[Client]):
     """The blocking version of Client, for any number of threads. `close` ends the calls of all
     threads."""
@@ -213,6 +255,58 @@ class SyncClient(_Wrapper[Client]):
 
     raw = _plain(Client.raw)
     execute = _plain(Client.execute)
+
+    @contextmanager
+    def exec(
+        self,
+        pod: str,
+        command: Sequence[str],
+        namespace: str | None = None,
+        *,
+        container: str = "",
+        streams: Streams | None = None,
+    ) -> Iterator[SyncProcess]:
+        """As `Client.exec`, for `with`."""
+        opening = self._inner.exec(pod, command, namespace, container=container, streams=streams)
+        with self._entered(opening) as process:
+            yield SyncProcess(self._background, process)
+
+    @contextmanager
+    def attach(
+        self,
+        pod: str,
+        namespace: str | None = None,
+        *,
+        container: str = "",
+        streams: Streams | None = None,
+    ) -> Iterator[SyncProcess]:
+        """As `Client.attach`, for `with`."""
+        opening = self._inner.attach(pod, namespace, container=container, streams=streams)
+        with self._entered(opening) as process:
+            yield SyncProcess(self._background, process)
+
+    @contextmanager
+    def port_forward(
+        self, pod: str, port: int, namespace: str | None = None
+    ) -> Iterator[SyncForward]:
+        """As `Client.port_forward`, for `with`."""
+        with self._entered(self._inner.port_forward(pod, port, namespace)) as forward:
+            yield SyncForward(self._background, forward)
+
+    @contextmanager
+    def _entered(self, manager: AbstractAsyncContextManager[_Result]) -> Iterator[_Result]:
+        async def enter() -> _Result:
+            return await manager.__aenter__()
+
+        async def leave() -> None:
+            await manager.__aexit__(None, None, None)
+
+        value = self._background.call(enter())
+        try:
+            yield value
+        finally:
+            with suppress(RuntimeError, Unreachable):  # the client is closed, which ended it
+                self._background.call(leave())
 
     def close(self) -> None:
         self._background.close(self._inner.close)

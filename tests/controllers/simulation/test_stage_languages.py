@@ -105,7 +105,7 @@ def test_a_template_writes(template: str, text: str) -> None:
     ("template", "reason"),
     [
         ("{{ genCA }}", 'the function "genCA" is not supported'),
-        ('{{ template "x" }}', "{{template}} is not supported"),
+        ('{{ template "x" }}', 'the template "x" is not defined'),
         ("{{ range .spec }}", "{{end}} is missing"),
         ("{{ end }}", "unexpected {{end}}"),
         ("{{ $x }}", "undefined variable $x"),

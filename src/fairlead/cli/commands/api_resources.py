@@ -31,6 +31,7 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument("--sort-by", metavar="FIELD", default="", help="sort by name or kind")
     parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="one of wide, name")
     parser.add_switch("--no-headers", help="omit the header line")
+    parser.add_without_effect("--cached")
 
 
 async def run(invocation: Invocation) -> int:

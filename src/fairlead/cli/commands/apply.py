@@ -48,7 +48,9 @@ def add_flags(parser: ArgumentReader) -> None:
     add_validation_flag(parser)
     add_manager_flag(parser, "")
     parser.add_switch(
-        "--server-side", default=True, help="merge on the server, which tracks field owners"
+        "--server-side",
+        default=None,
+        help="merge on the server, which tracks field owners; the default but for --dry-run=client",
     )
     parser.add_switch(
         "--client-side",
@@ -72,12 +74,13 @@ def add_flags(parser: ArgumentReader) -> None:
         default=[],
         help="prune only objects of this kind; can be repeated",
     )
+    parser.add_without_effect("--openapi-patch", "--overwrite")
     add_deletion_flags(parser, waits=False, with_force=False)
 
 
 async def run(invocation: Invocation) -> int:
     check_output(invocation)
-    client_side = invocation.options.client_side or not invocation.options.server_side
+    client_side = _is_client_side(invocation)
     _check(invocation, client_side)
     deletion = deletion_of(invocation.options, invocation.screen)
     manifests = order_manifests(files_of(invocation, "apply"), invocation.namespace)
@@ -93,6 +96,14 @@ async def run(invocation: Invocation) -> int:
     if invocation.options.prune and not batch.failures:
         await _prune(invocation, batch, deletion, client_side)
     return batch.failures.finish()
+
+
+def _is_client_side(invocation: Invocation) -> bool:
+    """Whether this side merges. By default the server does, but not for --dry-run=client."""
+    options = invocation.options
+    if options.client_side or options.server_side is not None:
+        return bool(options.client_side or not options.server_side)
+    return dry_run(options) == "client"
 
 
 def _check(invocation: Invocation, client_side: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.cli.apply.last_applied import annotation_of, recorded
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
@@ -49,6 +50,9 @@ def add_flags(parser: ArgumentReader) -> None:
     add_output_flag(parser)
     add_dry_run_flag(parser)
     add_manager_flag(parser, "fairlead-autoscale")
+    parser.add_switch(
+        "--save-config", help="save the configuration in an annotation, for apply --client-side"
+    )
 
 
 async def run(invocation: Invocation) -> int:
@@ -124,6 +128,8 @@ async def _create(
         "metadata": {"name": name, "namespace": resolved.namespace},
         "spec": spec,
     }
+    if options.save_config:
+        value = recorded(value, annotation_of(await invocation.client.discovery.dialect()))
     made = await Resolver(invocation).of(Manifest(value, ""))
     if dry_run(options) != "client":
         value = await made.resource.create(value, resolved.namespace, **write_query(options))

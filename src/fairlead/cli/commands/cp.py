@@ -15,11 +15,13 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.pods.archives import HostileArchive, ReceivedBytes, SentBytes, Unpacking, pack
 from fairlead.cli.pods.attaching import check_running
 from fairlead.cli.pods.choice import container_of, pod_of
+from fairlead.client import Unreachable
 from fairlead.client.processes import STDOUT, RemoteProcess, Streams
 
 _NOT_FOUND = (126, 127)
 _HARMLESS = "tar: Removing leading"
 _MAX_ERRORS = 64 * 1024
+_PAUSE = 1.0  # seconds before a copy begins again
 
 
 class _Place(NamedTuple):
@@ -28,6 +30,10 @@ class _Place(NamedTuple):
     path: str
     pod: str = ""
     namespace: str = ""
+
+
+class _BrokenOff(CommandError):
+    """An archive that ends too early."""
 
 
 class _Container(NamedTuple):
@@ -42,6 +48,13 @@ def add_flags(parser: ArgumentReader) -> None:
         "-c", "--container", metavar="NAME", default="", help="container to copy from or to"
     )
     parser.add_switch("--no-preserve", help="do not keep owners and permissions in the container")
+    parser.add_argument(
+        "--retries",
+        metavar="NUMBER",
+        type=int,
+        default=0,
+        help="how often a copy from a container begins again if it breaks off; -1 for ever",
+    )
 
 
 async def run(invocation: Invocation) -> int:
@@ -55,7 +68,7 @@ async def run(invocation: Invocation) -> int:
         raise CommandError("a path is empty")
     container = await _container(invocation, source if source.pod else target)
     if source.pod:
-        await _download(invocation, container, source.path, Path(target.path))
+        await _download_again(invocation, container, source.path, Path(target.path))
     else:
         await _upload(invocation, container, Path(source.path), target.path)
     return 0
@@ -150,6 +163,24 @@ async def _read_errors(process: RemoteProcess) -> str:
 # From a container
 
 
+async def _download_again(
+    invocation: Invocation, container: _Container, source: str, target: Path
+) -> None:
+    """Copy from a container, and begin again if the connection is lost, as often as --retries
+    allows."""
+    left = invocation.options.retries
+    while True:
+        try:
+            await _download(invocation, container, source, target)
+            return
+        except (_BrokenOff, Unreachable) as error:
+            if not left:
+                raise
+            left -= 1
+            invocation.screen.warn(printable(f"{error}: it begins again"))
+            await asyncio.sleep(_PAUSE)
+
+
 async def _download(
     invocation: Invocation, container: _Container, source: str, target: Path
 ) -> None:
@@ -180,7 +211,7 @@ async def _download(
             except OSError as error:
                 raise CommandError(_told(error)) from None
             except tarfile.TarError as error:
-                raise CommandError(f"the archive of the pod cannot be read: {error}") from None
+                raise _BrokenOff(f"the archive of the pod cannot be read: {error}") from None
     _check(invocation, container, code, errors)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.commands.edit import edited
+from fairlead.cli.commands.raw import send_file
 from fairlead.cli.create.creation import create_one, resolve_form
 from fairlead.cli.create.form import FormArguments, Object
 from fairlead.cli.create.forms import FORMS, add_form_flags, form_of, options_of
@@ -11,6 +13,7 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.cli.resolution import Resolver, files_of
+from fairlead.cli.selection import by_labels
 from fairlead.cli.write_options import (
     EXPECTED,
     Failures,
@@ -41,6 +44,12 @@ def add_flags(parser: ArgumentReader) -> None:
         add_form_flags(parser, FORMS[form])
         return
     add_file_flags(parser, "create")
+    parser.add_label_selector()
+    parser.add_argument(
+        "--raw", metavar="PATH", default="", help="send the file as it is with POST to this path"
+    )
+    parser.add_switch("--edit", help="open the objects in an editor before they are created")
+    parser.add_without_effect("--windows-line-endings")
     listed = "\n".join(f"  {name.ljust(24)} {entry.help}" for name, entry in FORMS.items())
     parser.epilog = f"Without files: {parser.prog} KIND NAME, each with flags of its own:\n{listed}"
 
@@ -55,13 +64,21 @@ async def run(invocation: Invocation) -> int:
         raise UsageError(f"{form} needs one of: {', '.join(names)}")
     if invocation.options.words:
         raise UsageError(f'unknown command "{" ".join(invocation.options.words)}"')
+    if invocation.options.raw:
+        return await send_file(invocation, "POST")
     return await _create_from_files(invocation)
 
 
 async def _create_from_files(invocation: Invocation) -> int:
     query = write_query(invocation.options)
     failures, resolver = Failures(), Resolver(invocation)
-    for manifest in files_of(invocation, "create"):
+    wanted = files_of(invocation, "create")
+    if invocation.options.selector:
+        matches = by_labels(invocation.options.selector)
+        wanted = [manifest for manifest in wanted if matches(manifest.value)]
+    if invocation.options.edit:
+        wanted = await edited(wanted)
+    for manifest in wanted:
         try:
             await create_one(invocation, await resolver.of(manifest), query)
             resolver.remember(manifest.value)

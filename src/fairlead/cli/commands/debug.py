@@ -17,8 +17,9 @@ from fairlead.cli.debugging.profiles import PROFILES
 from fairlead.cli.errors import CommandError, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.local_patches import patched_here
-from fairlead.cli.manifests import documents
+from fairlead.cli.manifests import documents, named_by_file
 from fairlead.cli.pods.attaching import (
+    add_object_file_flag,
     add_stream_flags,
     attach,
     await_container,
@@ -77,11 +78,14 @@ def add_flags(parser: ArgumentReader) -> None:
         "--share-processes", default=None, help="with --copy-to: all containers see all processes"
     )
     parser.add_switch("--attach", default=None, help="attach to the container; the default with -i")
+    add_object_file_flag(parser)
     add_stream_flags(parser)
 
 
 async def run(invocation: Invocation) -> int:
     options = invocation.options
+    if options.filename:
+        options.words.insert(0, named_by_file(options.filename))
     if len(options.words) != 1:
         raise UsageError("name what is debugged: a pod, pod/NAME or node/NAME")
     _check(invocation)

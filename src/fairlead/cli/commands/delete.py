@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import AsyncIterator, Sequence
+
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.commands.raw import escaped_path, stream_response
 from fairlead.cli.delete.options import Deletion, add_deletion_flags, deletion_of
 from fairlead.cli.delete.removal import DeletedObject, remove, wait_until_gone
 from fairlead.cli.errors import CommandError, CommandFailed
+from fairlead.cli.interrupts import interruptible
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import named, singular
 from fairlead.cli.selection import (
@@ -33,6 +37,7 @@ def add_flags(parser: ArgumentReader) -> None:
     add_selection_flags(parser, "delete")
     parser.add_switch("--ignore-not-found", default=None, help="ignore objects that do not exist")
     parser.add_switch("--now", help="give pods one second to end")
+    parser.add_switch("-i", "--interactive", help="ask before the objects are deleted")
     add_deletion_flags(parser, waits=True)
     add_dry_run_flag(parser)
     parser.add_argument("-o", "--output", metavar="FORMAT", default="", help="output format: name")
@@ -70,7 +75,10 @@ async def _delete(
     ignores = by_rule if options.ignore_not_found is None else options.ignore_not_found
     deleted_objects: list[DeletedObject] = []
     count = 0
-    async for resolved in select(invocation, options.words, failures):
+    selected = select(invocation, options.words, failures)
+    if options.interactive:
+        selected = _confirmed(invocation, [one async for one in selected])
+    async for resolved in selected:
         count += 1
         if count == 1 and by_rule and options.namespace and not resolved.namespace:
             invocation.screen.warn(_SCOPE_WARNING)
@@ -89,6 +97,27 @@ async def _delete(
     if not count and not failures:
         invocation.screen.print("No resources found")
     return deleted_objects
+
+
+async def _confirmed(
+    invocation: Invocation, objects: Sequence[SelectedObject]
+) -> AsyncIterator[SelectedObject]:
+    """The objects if the user agrees; raises CommandFailed with exit code 0 otherwise."""
+    if objects:
+        invocation.screen.warn("These objects will be deleted:")
+    for selected in objects:
+        where = f" (namespace {selected.namespace})" if selected.namespace else ""
+        title = named(selected.resource.type, selected.name)
+        invocation.screen.warn(printable(f"  {title}{where}"))
+    if objects:
+        invocation.screen.errors.write("Delete them? (y/n): ")
+        invocation.screen.errors.flush()
+        with interruptible():
+            answer = sys.stdin.readline() if sys.stdin is not None else ""
+        if answer.strip().lower() not in ("y", "yes"):
+            raise CommandFailed("Nothing was deleted.", code=0)
+    for selected in objects:
+        yield selected
 
 
 def _report(invocation: Invocation, selected: SelectedObject, word: str) -> None:

@@ -40,6 +40,7 @@ _DRY = {"dryRun": "All"}
 def add_flags(parser: ArgumentReader) -> None:
     add_file_flags(parser, "compare")
     add_manager_flag(parser, "")
+    parser.add_without_effect("--concurrency", value="NUMBER")
     parser.add_switch("--server-side", default=True, help="compare with a server-side apply")
     parser.add_switch("--client-side", help="compare with apply --client-side")
     parser.add_switch("--force-conflicts", help="compare with a forced apply")

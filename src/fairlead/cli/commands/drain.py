@@ -44,6 +44,7 @@ def add_flags(parser: ArgumentReader) -> None:
         default=0,
         help="do not wait for pods that are being deleted for longer than this; 0 waits for all",
     )
+    parser.add_without_effect("--chunk-size", value="NUMBER")
     add_dry_run_flag(parser)
 
 

@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from fairlead.base.terminal import printable
 from fairlead.cli.apply.changes import changes, patch_type, type_of
+from fairlead.cli.apply.last_applied import annotation_of, recorded
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandError, CommandFailed
@@ -45,6 +48,7 @@ Save an empty file to change nothing. If the server refuses what you saved,
 you get it back, with the reasons up here.
 """
 _MAX_ATTEMPTS = 5
+_EDITED = "the edited file"
 _SHOWN_AS_IS = ("managedFields",)
 
 
@@ -55,6 +59,11 @@ def add_flags(parser: ArgumentReader) -> None:
     add_manager_flag(parser, "fairlead-edit")
     parser.add_argument("-o", "--output", metavar="FORMAT", default="yaml", help="yaml or json")
     parser.add_argument("--subresource", metavar="NAME", default="", help="status")
+    parser.add_switch("--output-patch", help="print the patch that is sent")
+    parser.add_switch(
+        "--save-config", help="save the configuration in an annotation, for apply --client-side"
+    )
+    parser.add_without_effect("--show-managed-fields", "--windows-line-endings")
     parser.set_defaults(all=False, all_namespaces=False, selector="", field_selector="")
     parser.set_defaults(dry_run="none")
 
@@ -151,7 +160,14 @@ class _Editing:
         if not patch:
             self._invocation.screen.print(f"{name} skipped")
             return resolved
-        query = write_query(self._invocation.options)
+        options = self._invocation.options
+        if options.save_config:
+            annotation = annotation_of(await self._invocation.client.discovery.dialect())
+            value = recorded(value, annotation)
+            patch = patch_of(struct, resolved.value, value)
+        if options.output_patch:
+            self._invocation.screen.print(f"Patch: {printable(orjson.dumps(patch).decode())}")
+        query = write_query(options)
         await save(resolved, struct, patch, self._invocation.options.subresource, query)
         self._invocation.screen.print(f"{name} edited")
         # The next attempt computes its patch from the saved value.
@@ -203,6 +219,17 @@ async def edit_text(path: Path, text: str) -> str:
         raise CommandError(f"the edited file cannot be read: {error}") from None
 
 
+async def edited(manifests: Sequence[Manifest]) -> list[Manifest]:
+    """The objects after the user has edited them; none of them if nothing is left. Raises
+    CommandError."""
+    path = new_file(".yaml")
+    try:
+        text = text_of([manifest.value for manifest in manifests], as_json=False)
+        return [Manifest(value, _EDITED) for value in values_of(await edit_text(path, text))]
+    finally:
+        path.unlink(missing_ok=True)
+
+
 # The text format of the editor.
 
 
@@ -228,8 +255,7 @@ def without_comments(text: str) -> str:
 
 def values_of(text: str) -> list[Object]:
     """The objects in the edited text; raises ManifestError."""
-    manifests: list[Manifest] = list(parsed(without_comments(text), "the edited file"))
-    return [manifest.value for manifest in manifests]
+    return [manifest.value for manifest in parsed(without_comments(text), _EDITED)]
 
 
 # Saves edited objects: sends only the edited fields, and raises a conflict if another client

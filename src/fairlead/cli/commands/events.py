@@ -9,9 +9,11 @@ from typing import Any
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.output.printers import Choice, Printer, printer_for
+from fairlead.cli.output.formats import add_template_flags, choice_of
+from fairlead.cli.output.printers import Printer, printer_for
 from fairlead.cli.output.tables import Columns, cell
 from fairlead.client import Resource
+from fairlead.client.resources import PAGE
 from fairlead.client.watch import DELETED, objects_of
 from fairlead.codec.types.times import UNKNOWN, duration_text, moment
 
@@ -38,20 +40,29 @@ def add_flags(parser: ArgumentReader) -> None:
         default="",
         help="output format, such as json, yaml or name",
     )
+    parser.add_switch("--show-managed-fields", help="include managedFields in json and yaml")
+    parser.add_argument(
+        "--chunk-size",
+        metavar="NUMBER",
+        type=int,
+        default=PAGE,
+        help="number of events per list request; 0 for all at once",
+    )
+    add_template_flags(parser)
 
 
 async def run(invocation: Invocation) -> int:
     options = invocation.options
     printer = None
-    if options.output:
-        printer = printer_for(Choice(options.output, "", not options.no_headers, False))
+    if options.output or options.template:
+        printer = printer_for(choice_of(options))
     types = [type.strip() for type in options.types.split(",") if type.strip()]
     if any(type.lower() not in ("normal", "warning") for type in types):
         raise CommandError("--types takes Normal, Warning or both")
     events = await invocation.client.resource("events")
     namespace = "" if options.all_namespaces else invocation.namespace
     query = await _about(invocation)
-    listed = await events.list(namespace, **query)
+    listed = await events.list(namespace, limit=options.chunk_size, **query)
     listed_events = sorted(objects_of(listed), key=_order)
     show = _Show(invocation, types, printer)
     if not show(listed_events) and not options.watch:

@@ -17,6 +17,7 @@ _TEXT = 5
 _MAX_DEPTH = 20  # limit of nested lists, for malformed schemas
 _WIDTH = 80
 _CODE = "    "
+_FORMATS = ("plaintext", "plaintext-openapiv2")  # both are the same here
 _BULLET = re.compile(r"(\d+\.?|-|\*)\s")
 
 
@@ -26,10 +27,15 @@ def add_flags(parser: ArgumentReader) -> None:
         "--api-version", metavar="VERSION", default="", help="use this group and version"
     )
     parser.add_switch("--recursive", help="show all nested fields, without descriptions")
+    parser.add_argument(
+        "--output", metavar="FORMAT", default=_FORMATS[0], help=f"one of {', '.join(_FORMATS)}"
+    )
 
 
 async def run(invocation: Invocation) -> int:
     words = invocation.options.words
+    if invocation.options.output not in _FORMATS:
+        raise CommandFailed(f"error: --output takes {' or '.join(_FORMATS)}")
     if not words:
         raise CommandFailed(
             "error: name the kind to explain, such as pods or pods.spec; fairlead api-resources"

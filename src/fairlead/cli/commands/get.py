@@ -11,7 +11,8 @@ from fairlead.cli.get.requests import parse_queries
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.output import sort
-from fairlead.cli.output.printers import FORMATS, Choice, is_table, printer_for
+from fairlead.cli.output.formats import add_template_flags, choice_of
+from fairlead.cli.output.printers import FORMATS, is_table, printer_for
 from fairlead.client.resources import PAGE
 from fairlead.client.session import Request
 
@@ -34,7 +35,6 @@ _VALUES = {
     ("--raw",): ("PATH", "send a GET request to this path and print the answer"),
     ("--sort-by",): ("FIELD", "sort by the value of this JSONPath expression"),
     ("--subresource",): ("NAME", f"show a subresource: {' or '.join(_SUBRESOURCES)}"),
-    ("--template",): ("TEMPLATE", "template for -o jsonpath, or the file with it"),
 }
 
 
@@ -60,6 +60,7 @@ def add_flags(parser: ArgumentReader) -> None:
         default=PAGE,
         help="number of objects per list request; 0 for all at once",
     )
+    add_template_flags(parser)
     add_file_flags(parser, "show")
 
 
@@ -73,8 +74,8 @@ async def run(invocation: Invocation) -> int:
             "error: name the kind to get, such as pods or deployment/web. fairlead api-resources"
             " lists all kinds, fairlead explain KIND describes one, fairlead get --help the flags"
         )
-    in_table = is_table(options.output)
-    printer = None if in_table else printer_for(_choice(invocation))
+    in_table = is_table(options.output) and not options.template
+    printer = None if in_table else printer_for(choice_of(options))
     order = sort.Order(options.sort_by) if options.sort_by else None
     queries = await parse_queries(invocation)
     if options.watch or options.watch_only:
@@ -84,13 +85,6 @@ async def run(invocation: Invocation) -> int:
     if printer is None:
         return await show_tables(invocation, queries, order)
     return await show_documents(invocation, queries, printer, order)
-
-
-def _choice(invocation: Invocation) -> Choice:
-    options = invocation.options
-    return Choice(
-        options.output, options.template, not options.no_headers, options.show_managed_fields
-    )
 
 
 def _check(invocation: Invocation) -> None:

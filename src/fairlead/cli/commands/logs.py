@@ -13,7 +13,7 @@ from fairlead.cli.arguments import ArgumentReader, seconds
 from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.pods.choice import LOGS, container_of, named_containers, pod_of
+from fairlead.cli.pods.choice import LOGS, container_of, named_containers, pod_of, pods_of
 from fairlead.cli.pods.logs import LogStream
 from fairlead.client import ApiError, Resource, Unreachable
 from fairlead.codec.types.times import moment
@@ -26,11 +26,13 @@ _HINT = "\nSee 'fairlead logs -h' for help and examples"
 _SELECTED_TAIL = 10  # default number of lines per container with a selector
 _SWITCHES = {
     ("--all-containers",): "all containers of the pods",
+    ("--all-pods",): "all pods of KIND/NAME, with --prefix",
     ("-f", "--follow"): "print new lines as they are written",
     ("--ignore-errors",): "continue if the logs of one container cannot be read",
     ("-p", "--previous"): "logs of the previous run of the container",
     ("--prefix",): "print the container in front of each line",
     ("--timestamps",): "print the time of each line",
+    ("--insecure-skip-tls-verify-backend",): "do not check the certificate of the kubelet",
 }
 Object = dict[str, Any]
 
@@ -81,6 +83,7 @@ def add_flags(parser: ArgumentReader) -> None:
 
 async def run(invocation: Invocation) -> int:
     options = invocation.options
+    options.prefix = options.prefix or options.all_pods
     container = _container(invocation)
     _check(invocation, container)
     pods = await invocation.client.resource("pods")
@@ -144,7 +147,10 @@ async def _pods(invocation: Invocation) -> list[dict[str, Any]]:
     options = invocation.options
     if not options.selector:
         patience = options.pod_running_timeout
-        return [await pod_of(invocation, options.words[0], invocation.namespace, patience, LOGS)]
+        word, namespace = options.words[0], invocation.namespace
+        if options.all_pods:
+            return await pods_of(invocation, word, namespace, LOGS)
+        return [await pod_of(invocation, word, namespace, patience, LOGS)]
     pods = await invocation.client.resource("pods")
     listed = await pods.list(invocation.namespace, labelSelector=options.selector)
     return list(listed["items"])
@@ -163,6 +169,7 @@ def _query(invocation: Invocation) -> dict[str, Any]:
         "sinceTime": options.since_time or None,
         "tailLines": tail if tail >= 0 else None,
         "limitBytes": options.limit_bytes or None,
+        "insecureSkipTLSVerifyBackend": True if options.insecure_skip_tls_verify_backend else None,
     }
 
 

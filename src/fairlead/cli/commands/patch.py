@@ -8,6 +8,7 @@ from typing import Any
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
+from fairlead.cli.local_objects import add_local_flag
 from fairlead.cli.local_patches import patched_here
 from fairlead.cli.manifests import ManifestError, add_file_flags, documents
 from fairlead.cli.output.documents import same_content
@@ -39,6 +40,7 @@ def add_flags(parser: ArgumentReader) -> None:
         "--type", metavar="TYPE", default="strategic", help="json, merge or strategic"
     )
     parser.add_argument("--subresource", metavar="NAME", default="", help="status or scale")
+    add_local_flag(parser)
     add_output_flag(parser)
     add_dry_run_flag(parser)
     add_manager_flag(parser, "fairlead-patch")

@@ -37,6 +37,7 @@ def add_flags(parser: ArgumentReader) -> None:
         "--append-server-path", help="put the path of the server's URL in front of paths"
     )
     add_filter_flags(parser)
+    parser.add_without_effect("--keepalive", value="DURATION")
     parser.add_switch("--disable-filter", help="pass on every request, from anywhere: dangerous")
 
 

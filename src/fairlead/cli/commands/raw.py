@@ -17,6 +17,7 @@ from fairlead.cli.invocation import Invocation
 from fairlead.client import ApiError
 from fairlead.client.session import JSON, Request
 
+_YAML = "application/yaml"
 _HEADERS = ("accept", "content-type")
 
 
@@ -117,6 +118,19 @@ async def stream_response(invocation: Invocation, request: Request) -> bytes:
             last = piece
             write_bytes(invocation.screen.out, piece)
     return last
+
+
+async def send_file(invocation: Invocation, method: str) -> int:
+    """Send the file of -f to the path of --raw, and print the answer; raises CommandFailed."""
+    options = invocation.options
+    if len(options.filename) != 1 or options.filename[0].startswith(("http:", "https:")):
+        raise CommandFailed("error: --raw sends one local file (-f)")
+    name = options.filename[0]
+    body = _body("-" if name == "-" else f"@{name}")
+    content_type = JSON if body.lstrip()[:1] in (b"{", b"[") else _YAML
+    request = Request(method, escaped_path(options.raw), body=body, content_type=content_type)
+    await stream_response(invocation, request)
+    return 0
 
 
 def escaped_path(path: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlead.cli.apply.last_applied import annotation_of, annotations_of, recorded
 from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.commands.raw import send_file
 from fairlead.cli.delete.options import Deletion, add_deletion_flags, deletion_of
 from fairlead.cli.delete.removal import remove, wait_until_gone
 from fairlead.cli.errors import CommandError, CommandFailed
@@ -37,11 +38,16 @@ def add_flags(parser: ArgumentReader) -> None:
         "--save-config", help="save the configuration in an annotation, for apply --client-side"
     )
     parser.add_argument("--subresource", metavar="NAME", default="", help="status or scale")
+    parser.add_argument(
+        "--raw", metavar="PATH", default="", help="send the file as it is with PUT to this path"
+    )
     add_deletion_flags(parser, waits=True)
 
 
 async def run(invocation: Invocation) -> int:
     check_output(invocation)
+    if invocation.options.raw:
+        return await send_file(invocation, "PUT")
     check_subresource(invocation.options)
     deletion = _deletion(invocation)
     query = write_query(invocation.options)

@@ -8,6 +8,7 @@ from typing import Any
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.create.creation import create_one, resolve_form
 from fairlead.cli.create.form import pairs
+from fairlead.cli.delete.options import Deletion, add_deletion_flags, deletion_of
 from fairlead.cli.errors import CommandError, CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.local_patches import add_override_flags, overridden
@@ -66,6 +67,7 @@ def add_flags(parser: ArgumentReader) -> None:
     add_stream_flags(parser)
     add_patience_flag(parser)
     add_override_flags(parser)
+    add_deletion_flags(parser, waits=False)
     add_output_flag(parser)
     add_dry_run_flag(parser)
     add_manager_flag(parser, "fairlead-run")
@@ -77,6 +79,7 @@ def add_flags(parser: ArgumentReader) -> None:
 async def run(invocation: Invocation) -> int:
     options = invocation.options
     check_output(invocation)
+    deletion = deletion_of(options, invocation.screen, options.force)
     is_attached = bool(options.attach or options.stdin or options.tty)
     _check(invocation, is_attached)
     resolved = await overridden(invocation, await resolve_form(invocation, _pod(invocation)))
@@ -92,10 +95,10 @@ async def run(invocation: Invocation) -> int:
         return await _attached(invocation, resolved.resource, pod)
     finally:
         if options.rm:
-            await _remove(invocation, resolved.resource, pod)
+            await _remove(invocation, resolved.resource, pod, deletion)
             if service is not None:
                 services = await invocation.client.resource("services")
-                await _remove(invocation, services, service)
+                await _remove(invocation, services, service, deletion)
 
 
 def _check(invocation: Invocation, is_attached: bool) -> None:
@@ -211,10 +214,12 @@ def _has_ended(pod: Object | None) -> bool:
     return pod is None or (pod.get("status") or {}).get("phase") in _ENDED
 
 
-async def _remove(invocation: Invocation, resource: Resource, value: Object) -> None:
+async def _remove(
+    invocation: Invocation, resource: Resource, value: Object, deletion: Deletion
+) -> None:
     """Delete what this command has created; raises CommandFailed."""
     metadata = value["metadata"]
-    options = {"preconditions": {"uid": metadata["uid"]}}
+    options = {**deletion.options(), "preconditions": {"uid": metadata["uid"]}}
     try:
         await resource.delete(metadata["name"], metadata["namespace"], options)
     except NotFound:

@@ -14,6 +14,7 @@ from fairlead.cli.write_options import (
     Failures,
     add_dry_run_flag,
     add_manager_flag,
+    add_validation_flag,
     dry_run,
     note,
     write_query,
@@ -42,6 +43,7 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_switch("--overwrite", help="change the values of taints that are there")
     add_output_flag(parser)
     add_dry_run_flag(parser)
+    add_validation_flag(parser)
     add_manager_flag(parser, "fairlead-taint")
     parser.epilog = f"Effects are {', '.join(_EFFECTS)}."
 

@@ -23,6 +23,7 @@ async def run(invocation: Invocation) -> int:
     if invocation.options.output not in ("", "json"):
         raise UsageError(f"unknown output format {invocation.options.output!r}, it must be json")
     reference = await parse_object_reference(invocation, invocation.options.words)
+    invocation.client.session.on_warning = None  # about kinds that only the search reads
     item = await get_item(reference.resource, reference.name, reference.namespace)
     notes: list[str] = []
     if invocation.options.up:

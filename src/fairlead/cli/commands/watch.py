@@ -13,7 +13,7 @@ from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.feed.changes import Change, Feed, follow_new_kinds
 from fairlead.cli.feed.lines import Lines, document, managers_behind
-from fairlead.cli.invocation import Invocation, Paint
+from fairlead.cli.invocation import Invocation
 from fairlead.cli.targets import targets_of
 from fairlead.client import ApiError, Resource
 
@@ -45,7 +45,7 @@ async def run(invocation: Invocation) -> int:
         raise CommandError("the server has no resources that can be watched")
     feed = Feed(resources, _query(invocation), _refused(invocation), _ready(invocation))
     left = invocation.options.limit
-    lines = Lines(Paint(invocation.screen), invocation.options.diff)
+    lines = Lines(invocation.screen, invocation.options.diff)
     async with aclosing(feed.changes()) as changes, _new_kinds(invocation, feed, resources):
         async for change in changes:
             if _print_change(invocation, change, lines):

@@ -10,8 +10,9 @@ import orjson
 
 from fairlead.base.terminal import printable
 from fairlead.cli.feed.changes import Change
-from fairlead.cli.invocation import DIM, GREEN, RED, YELLOW, Paint
+from fairlead.cli.invocation import DIM, GREEN, RED, YELLOW, Paint, Screen
 from fairlead.cli.output.documents import masked, masked_pair, without
+from fairlead.cli.output.fitting import cut
 from fairlead.cli.output.tables import line, widths
 from fairlead.cli.ownership.managers import Manager
 from fairlead.cli.versions.authors import authors_of
@@ -20,6 +21,7 @@ from fairlead.cli.versions.retained import CHANGED, CREATED, DELETED
 
 _COLOURS = {CREATED: GREEN, CHANGED: YELLOW, DELETED: RED}
 _WIDTH = 9
+_MIN_ROOM = 30  # letters that the changed fields have beside the names; else they come below
 _WIDTHS = (20, 30, 20)  # minimum widths of kind, name and manager
 _ONLY_NOISE = "(nothing but managedFields, resourceVersion or generation)"
 Object = dict[str, Any]
@@ -38,10 +40,12 @@ def managers_behind(change: Change) -> list[Manager]:
 
 
 class Lines:
-    """Text lines: time, kind of change, object, managers, and the changed fields."""
+    """Text lines: time, kind of change, object, managers, and the changed fields, as much of them
+    as fits a terminal, below if there is no room beside the names."""
 
-    def __init__(self, paint: Paint, with_difference: bool) -> None:
-        self._paint = paint
+    def __init__(self, screen: Screen, with_difference: bool) -> None:
+        self._screen = screen
+        self._paint = Paint(screen)
         self._widths = list(_WIDTHS)
         self._diff_view = DiffView(noise=False, secrets=False) if with_difference else None
 
@@ -52,12 +56,20 @@ class Lines:
         cells = [_kind(change), _name(change)]
         by = ", ".join(dict.fromkeys(printable(manager.name) for manager in managers))
         cells.append(f"by {by}" if by else "")
+        fields = ""
         if version.change == CHANGED and before is not None:
-            fields = changed_fields(before.value, version.value)
-            cells.append(in_short(fields) or _ONLY_NOISE)
-        self._widths = widths([cells], self._widths)
-        rest = line(cells, self._widths).rstrip()
-        yield f"{self._paint(clock, DIM)}  {word} {rest}"
+            fields = in_short(changed_fields(before.value, version.value)) or _ONLY_NOISE
+        self._widths = widths([[*cells, fields]], self._widths)
+        named = line([*cells, ""], self._widths)
+        columns, margin = self._screen.width, len(clock) + len("  ") + _WIDTH + 1
+        room = columns - margin - len(named)
+        is_below = bool(columns and fields) and room < _MIN_ROOM
+        after = cut(fields, room) if columns and not is_below else fields
+        text = named if is_below else f"{named}{after}"
+        yield f"{self._paint(clock, DIM)}  {word} {text.rstrip()}"
+        if is_below:
+            indent = " " * (len(clock) + 2)
+            yield indent + cut(fields, max(columns - len(indent), _MIN_ROOM))
         if self._diff_view is not None and version.change != DELETED:
             earlier = None if before is None else before.value
             lines = [printable(line) for line in self._diff_view.difference(earlier, version.value)]

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import suppress
 from itertools import groupby
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
-from fairlead.base.terminal import printable, unguarded
-from fairlead.cli import suggestions
+from fairlead.base.terminal import unguarded
 from fairlead.cli.error_messages import error_text
 from fairlead.cli.get.requests import ObjectQueries, ObjectQuery, first_page
 from fairlead.cli.invocation import Invocation, Screen
 from fairlead.cli.output import live
 from fairlead.cli.output.printers import Printer
 from fairlead.cli.output.tables import Layout, TableText, as_table
+from fairlead.cli.similar_objects import similar_objects
 from fairlead.client import ApiError, ResourceType, UnknownResource, Unreachable
 from fairlead.client.errors import NotFound
-from fairlead.client.resources import METADATA_LIST, PAGE, TABLE
+from fairlead.client.resources import TABLE
 from fairlead.client.session import JSON
 
 if TYPE_CHECKING:
@@ -179,15 +178,6 @@ def objects_of(page: Object) -> list[Object]:
     return items
 
 
-async def _similar_names(query: ObjectQuery) -> str:
-    """Which objects are called like the one that does not exist; empty if none is."""
-    with suppress(ApiError):
-        page = await query.resource.page(query.namespace, accept=METADATA_LIST, limit=PAGE)
-        names = [item["metadata"]["name"] for item in page.get("items") or ()]
-        return printable(suggestions.similar(query.name, names))
-    return ""
-
-
 async def _begun(
     queries: Sequence[ObjectQuery], failures: Failures, accept: str, limit: int, query: Object
 ) -> list[Begun]:
@@ -207,7 +197,9 @@ async def _begun(
         if isinstance(result, ApiError):
             failures.add(result)
             if isinstance(result, NotFound) and object_query.name:
-                failures.hint(await _similar_names(object_query))
+                missing = object_query
+                hint = await similar_objects(missing.resource, missing.name, missing.namespace)
+                failures.hint(hint)
         else:
             begun.append(result)
     return begun

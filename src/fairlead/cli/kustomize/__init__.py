@@ -9,6 +9,7 @@ Start with `build.build`. A build goes through these modules:
 - `patches`, `merging`, `schemas`: patches
 - `transformations`, `fields`, `rules` and `rules.table`: names, labels, images, and in which fields
   they are
+- `plugins`: generators and transformers in files of their own
 - `references`: names in other objects
 - `replacements`, `variables`: values in other objects
 """

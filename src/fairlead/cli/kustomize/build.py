@@ -12,6 +12,7 @@ from fairlead.cli.kustomize.errors import KustomizeError
 from fairlead.cli.kustomize.files import Budget, Folder, objects
 from fairlead.cli.kustomize.identity import kind_of
 from fairlead.cli.kustomize.patches import Patching
+from fairlead.cli.kustomize.plugins import Plugins
 from fairlead.cli.kustomize.resources import Built, BuiltSet, Object, text_map
 from fairlead.cli.kustomize.rules import Rules, configured, described, usual_rules
 from fairlead.cli.kustomize.schemas import Schemas, described_by
@@ -95,16 +96,25 @@ class _Target:
         for kind, field in (("ConfigMap", "configMapGenerator"), ("Secret", "secretGenerator")):
             for entry in definition.items(field):
                 collected.items.absorb(generators.generate(kind, entry, general, folder))
+        plugins = Plugins(definition, folder, self._schemas, self._configurations)
+        for generated in plugins.generate():
+            collected.items.absorb(generated)
         for name in definition.texts("components"):
             target = self._below(name)
             if not target.definition.is_component:
                 raise KustomizeError(f"{target.definition.where} is no Component")
             collected = target.collect(collected)
         self._transform(collected.items, collected.rules)
+        plugins.transform(collected.items)
         variables.declare(
             collected.variables, collected.items, definition.items("vars"), definition.where
         )
         return collected
+
+    def _configurations(self, name: str) -> list[Object]:
+        """The objects of another kustomization, which configure plugins."""
+        collected = self._below(name).collect(_Collected())
+        return [item.value for item in collected.items]
 
     def _below(self, name: str) -> _Target:
         return _Target(self.folder.folder(name), self._schemas, self.warnings, self._depth + 1)

@@ -67,7 +67,7 @@ _VARIABLE = {
     "fieldref": {"fieldPath": str},
 }
 # Fields and their forms: a type, [form] for a list, {str: form} for a map, else an object.
-_FIELDS: dict[str, Any] = {
+FORMS: dict[str, Any] = {
     "apiVersion": str,
     "kind": str,
     "metadata": dict,
@@ -99,10 +99,10 @@ _FIELDS: dict[str, Any] = {
         "legacySortOptions": {"orderFirst": [str], "orderLast": [str]},
     },
     "buildMetadata": [str],
+    "generators": [str],
+    "transformers": [str],
 }
 _REFUSED = {
-    "generators": "plugins are not run",
-    "transformers": "plugins are not run",
     "validators": "plugins are not run",
     "helmCharts": "charts are not rendered: give the output of helm template as a resource",
     "helmGlobals": "charts are not rendered",
@@ -126,7 +126,9 @@ _NAMES = {str: "a text", int: "a whole number", bool: "true or false", dict: "an
 class Definition:
     """A kustomization file that has been checked."""
 
-    FORMS = _FIELDS
+    where: str
+    is_component: bool
+    _fields: dict[str, Any]
 
     def __init__(self, folder: Folder) -> None:
         name, content = folder.kustomization()
@@ -140,9 +142,18 @@ class Definition:
             if fields.get(field):
                 raise KustomizeError(f"{self.where}: {field} is not supported: {why}")
         self._fields = {key: value for key, value in fields.items() if key not in _REFUSED}
-        self._fields = check_form(self._fields, _FIELDS, self.where)
+        self._fields = check_form(self._fields, FORMS, self.where)
         self._check_kind()
         self._check_contents()
+
+    @classmethod
+    def of(cls, fields: dict[str, Any], where: str) -> Definition:
+        """One with these fields, for a part of a build that has no file of its own; raises
+        KustomizeError."""
+        definition = cls.__new__(cls)
+        definition.where = where
+        definition._fields = check_form(fields, FORMS, where)
+        return definition
 
     def _check_kind(self) -> None:
         kind = self._fields.get("kind") or "Kustomization"
@@ -157,7 +168,7 @@ class Definition:
 
     def _check_contents(self) -> None:
         if not any(
-            self._fields.get(field) for field in _FIELDS if field not in ("apiVersion", "kind")
+            self._fields.get(field) for field in FORMS if field not in ("apiVersion", "kind")
         ):
             raise KustomizeError(f"{self.where} is empty")
         others = [name for name in self.texts("buildMetadata") if name != "managedByLabel"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.cli.kustomize.definition import Definition, check_form
+from fairlead.cli.kustomize.definition import FORMS, Definition, check_form
 from fairlead.cli.kustomize.errors import KustomizeError
 from fairlead.cli.kustomize.fields import split
 from fairlead.cli.kustomize.files import Folder, one_document
@@ -65,7 +65,7 @@ def _entries(definition: Definition, folder: Folder) -> Iterator[tuple[Object, s
 
 
 def _form() -> Any:
-    from_definition: Any = Definition.FORMS["replacements"]
+    from_definition: Any = FORMS["replacements"]
     return {key: form for key, form in from_definition[0].items() if key != "path"}
 
 

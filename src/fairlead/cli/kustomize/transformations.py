@@ -83,19 +83,19 @@ def add_labels(items: BuiltSet, definition: Definition, rules: Rules) -> None:
             if entry.get("includeTemplates"):
                 fields = merged(fields, rules["templateLabels"])
             fields = merged(fields, [_LABELS])
-        _set_entries(items, entry.get("pairs") or {}, fields)
-    _set_entries(items, definition.map("commonLabels"), rules["commonLabels"])
+        set_entries(items, entry.get("pairs") or {}, fields)
+    set_entries(items, definition.map("commonLabels"), rules["commonLabels"])
 
 
 def add_annotations(items: BuiltSet, annotations: Object, rules: Rules) -> None:
-    _set_entries(items, annotations, rules["commonAnnotations"])
+    set_entries(items, annotations, rules["commonAnnotations"])
 
 
 def add_label(items: BuiltSet, name: str, value: str) -> None:
-    _set_entries(items, {name: value}, [_LABELS])
+    set_entries(items, {name: value}, [_LABELS])
 
 
-def _set_entries(items: BuiltSet, entries: Object, rules: list[Rule]) -> None:
+def set_entries(items: BuiltSet, entries: Object, rules: list[Rule]) -> None:
     for item in items:
         for name, value in sorted(entries.items()):
             for rule in rules:

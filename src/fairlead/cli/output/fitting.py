@@ -10,11 +10,15 @@ from fairlead.cli.invocation import GREEN, RED, YELLOW
 _MIN = (10, 10, 16)
 _ELLIPSIS = "…"
 # Columns that stay whole. Messages, which come last, may take several lines.
-_WHOLE = frozenset(("NAME", "OBJECT", "EVENT", "CURRENT", "TOKEN", "REVISION", "MESSAGE"))
+_WHOLE = frozenset(("NAME", "POD", "OBJECT", "EVENT", "CURRENT", "TOKEN", "REVISION", "MESSAGE"))
+_NUMBERS = frozenset(("CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"))
 _MESSAGE = "MESSAGE"
 # What is narrowed last. Labels and columns that are not named in this module are narrowed before.
 _IMPORTANT = frozenset(
-    ("NAMESPACE", "READY", "STATUS", "AGE", "TYPE", "REASON", "RESTARTS", "KIND", "LAST SEEN")
+    (
+        *("NAMESPACE", "READY", "STATUS", "AGE", "TYPE", "REASON", "RESTARTS", "KIND"),
+        *("LAST SEEN", "MANAGER", "Resources", "Verbs"),
+    )
 )
 _LABELS = "LABELS"
 
@@ -39,9 +43,20 @@ def _ranks(heads: Sequence[str]) -> tuple[list[int], ...]:
     """The indexes of the columns that may be narrowed, the least important ones first."""
     ranks: tuple[list[int], ...] = ([], [], [])
     for index, head in enumerate(heads):
-        if head not in _WHOLE:
+        if head not in _WHOLE and head not in _NUMBERS:
             ranks[0 if head == _LABELS else 2 if head in _IMPORTANT else 1].append(index)
     return ranks
+
+
+def fitted(
+    rows: Sequence[Sequence[str]], heads: Sequence[str], gap: int, width: int
+) -> Sequence[Sequence[str]]:
+    """The rows with cells cut such that they fit; all of them if there is no width."""
+    if not width:
+        return rows
+    sizes = [max(map(len, cells)) for cells in zip(heads, *rows, strict=True)]
+    limits = fit(sizes, heads, gap, width)
+    return [[cut(cell, limit) for cell, limit in zip(row, limits, strict=True)] for row in rows]
 
 
 def cut(text: str, limit: int) -> str:

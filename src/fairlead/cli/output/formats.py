@@ -3,6 +3,7 @@ results."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +15,16 @@ from fairlead.cli.output import documents
 from fairlead.cli.output.printers import Choice, Printer, printer_for
 from fairlead.client import ResourceType
 
-FORMATS = ("json", "jsonpath", "jsonpath-as-json", "jsonpath-file", "name", "yaml")
+FORMATS = (
+    "go-template",
+    "go-template-file",
+    "json",
+    "jsonpath",
+    "jsonpath-as-json",
+    "jsonpath-file",
+    "name",
+    "yaml",
+)
 _TABLES = ("wide", "custom-columns", "custom-columns-file")
 _SHAPES = {"json": documents.as_json, "yaml": documents.as_yaml}
 
@@ -24,6 +34,32 @@ def add_output_flag(parser: ArgumentReader) -> None:
         "-o", "--output", metavar="FORMAT", default="", help=f"one of {', '.join(FORMATS)}"
     )
     parser.add_switch("--show-managed-fields", help="include managedFields in json and yaml")
+    add_template_flags(parser)
+
+
+def add_template_flags(parser: ArgumentReader) -> None:
+    parser.add_argument(
+        "--template",
+        metavar="TEMPLATE",
+        default="",
+        help="the template of -o go-template or jsonpath, or the file with it",
+    )
+    parser.add_switch(
+        "--allow-missing-template-keys",
+        default=True,
+        help="print fields that an object does not have as if they were empty",
+    )
+
+
+def choice_of(options: argparse.Namespace) -> Choice:
+    """The output that these flags ask for; a command need not have them all."""
+    return Choice(
+        options.output,
+        getattr(options, "template", ""),
+        not getattr(options, "no_headers", False),
+        getattr(options, "show_managed_fields", False),
+        getattr(options, "allow_missing_template_keys", True),
+    )
 
 
 def check_output(invocation: Invocation) -> None:
@@ -31,7 +67,7 @@ def check_output(invocation: Invocation) -> None:
     output = invocation.options.output
     if output.partition("=")[0] in _TABLES:
         raise CommandError(f"-o {output} is not possible here, only {', '.join(FORMATS)}")
-    if output:
+    if output or getattr(invocation.options, "template", ""):
         _printer(invocation)
 
 
@@ -46,7 +82,7 @@ def show_result(
     CommandFailed."""
     name = named(type, (value.get("metadata") or {}).get("name", ""))
     output = invocation.options.output
-    if not output:
+    if not output and not getattr(invocation.options, "template", ""):
         invocation.screen.print(f"{name} {action}{note}")
     elif output == "name":
         invocation.screen.print(name)
@@ -65,8 +101,7 @@ def _printer(invocation: Invocation) -> Printer:
     options = invocation.options
     printer: Printer | None = getattr(options, "printer", None)
     if printer is None:
-        managers = bool(getattr(options, "show_managed_fields", False))
-        printer = options.printer = printer_for(Choice(options.output, managed_fields=managers))
+        printer = options.printer = printer_for(choice_of(options))
     return printer
 
 

@@ -48,9 +48,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 class Template:
-    """A template that has been read; raises CommandFailed if it is wrong."""
+    """A template that has been read; raises CommandFailed if it is wrong. Missing fields are an
+    error if it is `strict`."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, strict: bool = False) -> None:
+        self._strict = strict
         try:
             self._body = parse_template(text, {*_FUNCTIONS, *LAZY})
         except TemplateError as error:
@@ -59,7 +61,7 @@ class Template:
     def text(self, value: Any) -> str:
         """The text for an object or a list; raises CommandFailed."""
         try:
-            return render(self._body, value, _FUNCTIONS, _LIMITS)
+            return render(self._body, value, _FUNCTIONS, _LIMITS, strict=self._strict)
         except TemplateError as error:
             raise CommandFailed(
                 f"error: the template does not fit the object: {printable(str(error))}"

@@ -66,9 +66,9 @@ class Template:
         results = _results(self.parts, value, strict)
         return "".join(" ".join(map(_shown, values)) for values in results)
 
-    def render_json(self, value: Any) -> str:
+    def render_json(self, value: Any, strict: bool = False) -> str:
         """The values of each expression as a JSON list."""
-        return "".join(f"{as_json(values)}\n" for values in _results(self.parts, value, False))
+        return "".join(f"{as_json(values)}\n" for values in _results(self.parts, value, strict))
 
 
 def template(text: str) -> Template:

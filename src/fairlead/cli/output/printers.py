@@ -34,6 +34,7 @@ class Choice(NamedTuple):
     template: str = ""
     headers: bool = True
     managed_fields: bool = False
+    missing_keys: bool = True  # whether templates may name fields that an object does not have
 
 
 # Formats an object or list as text with a final line break; raises CommandFailed.
@@ -98,12 +99,13 @@ class _JsonPath:
             raise CommandFailed(f"error: error parsing jsonpath {text}, {error}") from None
         self._errors = jsonpath.JsonPathError
         self._as_json = form == "jsonpath-as-json"
+        self._strict = not choice.missing_keys
 
     def __call__(self, value: Object) -> str:
         try:
             if self._as_json:
-                return self._template.render_json(value)
-            return self._template.render(value)
+                return self._template.render_json(value, self._strict)
+            return self._template.render(value, self._strict)
         except self._errors as error:
             text = self._template.text
             raise CommandFailed(
@@ -117,7 +119,8 @@ class _GoTemplate:
         if not argument:
             raise CommandFailed("error: the template is missing: -o go-template=TEMPLATE")
         is_file = "file" in choice.output.partition("=")[0]
-        self._template = go_templates.Template(_content(argument) if is_file else argument)
+        text = _content(argument) if is_file else argument
+        self._template = go_templates.Template(text, strict=not choice.missing_keys)
 
     def __call__(self, value: Object) -> str:
         return self._template.text(value)

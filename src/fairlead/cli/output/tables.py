@@ -13,7 +13,7 @@ from fairlead.cli.output.fitting import colour, cut, fit
 from fairlead.cli.output.values import plain
 from fairlead.codec.types.times import since
 
-_GAP = 3
+GAP = 3
 _MIN_WIDTH = 6
 Object = dict[str, Any]
 _LINE_END = re.compile(r"[\f\n\r]")
@@ -50,7 +50,7 @@ class Columns:
         for row in rows:
             for index, cell in enumerate(row[: len(self._sizes)]):
                 self._sizes[index] = max(self._sizes[index], len(cell))
-        return fit(self._sizes, heads, _GAP, width) if width else self._sizes
+        return fit(self._sizes, heads, GAP, width) if width else self._sizes
 
     def _shown(
         self, row: Sequence[str], heads: Sequence[str], limits: Sequence[int], paint: Paint
@@ -60,7 +60,7 @@ class Columns:
         for index, (cell, head, limit) in enumerate(zip(row, heads, limits, strict=False)):
             shown = cut(cell, limit)
             is_whole = limit == self._sizes[index]
-            width = self._widths[index] if is_whole else limit + _GAP
+            width = self._widths[index] if is_whole else limit + GAP
             padding = " " * (width - len(shown)) if index < len(row) - 1 else ""
             code = colour(head, cell, heads)
             cells.append((paint(shown, code) if code else shown) + padding)
@@ -73,7 +73,7 @@ def widths(rows: Iterable[Sequence[str]], minimum: Iterable[int] = ()) -> list[i
     for row in rows:
         found_widths += [_MIN_WIDTH] * (len(row) - len(found_widths))
         for index, cell in enumerate(row[:-1]):
-            found_widths[index] = max(found_widths[index], len(cell) + _GAP)
+            found_widths[index] = max(found_widths[index], len(cell) + GAP)
     return found_widths
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from shutil import get_terminal_size
 
 from fairlead.base.terminal import printable
 from fairlead.cli.invocation import BLUE, CYAN, DIM, GREEN, MAGENTA, RED, YELLOW, Paint, Screen
 from fairlead.cli.output import tables
+from fairlead.cli.output.fitting import cut, fitted
 from fairlead.cli.ownership.managers import Manager
 from fairlead.cli.ownership.plan import ADDED, REMOVED, THEIRS, YOURS
 from fairlead.cli.ownership.rows import Row
@@ -57,12 +57,13 @@ class Drawing:
             )
             for manager in self._managers
         ]
-        width = tables.widths([_HEAD, *cells])
+        rows = fitted([_HEAD, *cells], _HEAD, tables.GAP, self._screen.width)
+        width = tables.widths(rows)
         lines = [
             self._paint(tables.line(row, width), self._colours[manager.name])
-            for row, manager in zip(cells, self._managers, strict=True)
+            for row, manager in zip(rows[1:], self._managers, strict=True)
         ]
-        return "\n".join((tables.line(_HEAD, width), *lines))
+        return "\n".join((tables.line(rows[0], width), *lines))
 
     def fields(self, rows: Iterable[Row], planner: str = "") -> str:
         """Draw all rows; with the manager of a plan also their marks."""
@@ -70,10 +71,12 @@ class Drawing:
         behind = [self._behind(row, planner) for row in drawn]
         before = [(_MARKS[row.mark][0] if planner else "") + row.text for row in drawn]
         width = max(map(len, before), default=0)
-        if self._screen.is_terminal:
-            room = get_terminal_size().columns - max(map(len, behind), default=0) - len(_GAP)
+        if columns := self._screen.width:
+            room = max(columns - _MIN_WIDTH - len(_GAP), _MIN_WIDTH)
+            behind = [cut(text, room) for text in behind]
+            room = columns - max(map(len, behind), default=0) - len(_GAP)
             width = min(width, max(room, _MIN_WIDTH))
-            before = [_cut(text, width) for text in before]
+            before = [cut(text, width) for text in before]
         return "\n".join(
             self._line(row, text, note, width)
             for row, text, note in zip(drawn, before, behind, strict=True)
@@ -97,7 +100,3 @@ class Drawing:
         if not note:
             return self._paint(text, colour) if row.mark else text
         return self._paint(f"{text.ljust(width)}{_GAP}{note}", colour)
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"

@@ -25,6 +25,17 @@ def add_stream_flags(parser: ArgumentReader) -> None:
     parser.add_switch("-q", "--quiet", help="print only what the container prints")
 
 
+def add_object_file_flag(parser: ArgumentReader) -> None:
+    parser.add_argument(
+        "-f",
+        "--filename",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="file or URL with the object, in place of its name; - is the standard input",
+    )
+
+
 def add_patience_flag(parser: ArgumentReader) -> None:
     parser.add_argument(
         "--pod-running-timeout",

@@ -36,15 +36,37 @@ async def pod_of(
 ) -> Object:
     """The pod of this name, or the best pod of an object that selects pods; raises CommandError and
     ApiError."""
+    value = await _named(invocation, word, namespace)
+    if _is_pod(value):
+        return value
+    pods = await invocation.client.resource("pods")
+    return await _first(invocation, pods, namespace, _selector(value, wording), patience, wording)
+
+
+async def pods_of(
+    invocation: Invocation, word: str, namespace: str, wording: Wording = USE
+) -> list[Object]:
+    """The pod of this name, or all pods that an object selects; raises CommandError and
+    ApiError."""
+    value = await _named(invocation, word, namespace)
+    if _is_pod(value):
+        return [value]
+    pods = await invocation.client.resource("pods")
+    listed = await pods.list(namespace, labelSelector=_selector(value, wording))
+    return list(listed["items"])
+
+
+async def _named(invocation: Invocation, word: str, namespace: str) -> Object:
+    """The object of `POD` or `KIND/NAME`."""
     kind, slash, name = word.partition("/")
     if "/" in name:
         raise CommandError("KIND/NAME has one slash")
     resource = await invocation.client.resource(kind if slash else "pods")
-    value = await resource.get(name if slash else word, namespace)
-    if resource.type.kind == "Pod" and not resource.type.group:
-        return value
-    pods = await invocation.client.resource("pods")
-    return await _first(invocation, pods, namespace, _selector(value, wording), patience, wording)
+    return await resource.get(name if slash else word, namespace)
+
+
+def _is_pod(value: Object) -> bool:
+    return (value["kind"], value["apiVersion"]) == ("Pod", "v1")
 
 
 def _selector(value: Object, wording: Wording) -> str:

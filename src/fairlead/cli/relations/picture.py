@@ -9,7 +9,7 @@ from typing import Any
 from fairlead.base.terminal import printable
 from fairlead.cli.invocation import DIM, RED, YELLOW, Paint, Screen
 from fairlead.cli.output import tables
-from fairlead.cli.output.fitting import GOOD, WAITING
+from fairlead.cli.output.fitting import GOOD, WAITING, fitted
 from fairlead.cli.relations.states import UNKNOWN, State
 from fairlead.cli.relations.trees import Branch, branches
 from fairlead.codec.types.times import since
@@ -22,14 +22,15 @@ def drawn(root: Branch, states: States, screen: Screen) -> str:
     """The tree as lines. Names include the namespace if the root is cluster-scoped."""
     spaces = not root.item.namespace
     drawn_branches = list(branches(root))
-    rows = [_cells(lead, branch, states, spaces) for lead, branch in drawn_branches]
-    width = tables.widths([_HEAD, *rows])
+    cells = [_cells(lead, branch, states, spaces) for lead, branch in drawn_branches]
+    rows = fitted([_HEAD, *cells], _HEAD, tables.GAP, screen.width)
+    width = tables.widths(rows)
     paint = Paint(screen)
     lines = [
         paint(tables.line(row, width), *_colour(branch, states))
-        for row, (_, branch) in zip(rows, drawn_branches, strict=True)
+        for row, (_, branch) in zip(rows[1:], drawn_branches, strict=True)
     ]
-    return "\n".join((tables.line(_HEAD, width), *lines))
+    return "\n".join((tables.line(rows[0], width), *lines))
 
 
 def _cells(lead: str, branch: Branch, states: States, spaces: bool) -> tuple[str, ...]:

@@ -50,7 +50,8 @@ async def patch_all(invocation: Invocation, patch: Patch, action: str) -> int:
     failures = Failures()
     async for resolved in workloads(invocation, failures):
         try:
-            value = await _changed(resolved, patch, dialect)
+            manager = invocation.options.field_manager
+            value = await _changed(resolved, patch, dialect, manager)
         except (CommandFailed, *EXPECTED) as error:
             failures.add(error)
         else:
@@ -58,7 +59,9 @@ async def patch_all(invocation: Invocation, patch: Patch, action: str) -> int:
     return failures.finish()
 
 
-async def _changed(resolved: ResolvedObject, patch: Patch, dialect: Dialect) -> Object:
+async def _changed(
+    resolved: ResolvedObject, patch: Patch, dialect: Dialect, manager: str
+) -> Object:
     try:
         content = patch(resolved, dialect)
     except CommandFailed as error:
@@ -67,7 +70,7 @@ async def _changed(resolved: ResolvedObject, patch: Patch, dialect: Dialect) -> 
         ) from None
     try:
         return await resolved.resource.patch(
-            resolved.name, content, resolved.namespace, fieldManager=MANAGER
+            resolved.name, content, resolved.namespace, fieldManager=manager
         )
     except ApiError as error:
         raise CommandError(f"failed to patch: {error}") from None

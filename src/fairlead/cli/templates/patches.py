@@ -10,6 +10,7 @@ from fairlead.cli.apply.changes import type_of
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
+from fairlead.cli.local_objects import add_local_flag
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.cli.resolution import ResolvedObject
 from fairlead.cli.selection import add_selection_flags, check_choice, select_objects
@@ -44,6 +45,7 @@ _PATHS = {
 def add_change_flags(parser: ArgumentReader, command: str, words: str) -> None:
     parser.add_argument("words", metavar=words, nargs="*")
     add_selection_flags(parser, "change")
+    add_local_flag(parser)
     add_output_flag(parser)
     add_dry_run_flag(parser)
     add_manager_flag(parser, f"fairlead-{command}")

@@ -9,6 +9,7 @@ from fairlead.base import meter
 from fairlead.codec.go_template.syntax import (
     Block,
     Body,
+    Call,
     Dot,
     Fields,
     Function,
@@ -26,6 +27,7 @@ from fairlead.codec.go_template.values import (
 )
 
 MAX_STEPS = 50_000
+_MAX_DEPTH = 60  # templates that call each other
 _SIZE_OF_STEP = 50  # characters or items that a function handles in a step
 
 Functions = Mapping[str, Callable[..., Any]]
@@ -46,9 +48,17 @@ class Limits(NamedTuple):
     size: int = MAX_SIZE  # characters of the output
 
 
-def render(template: Body, value: Any, functions: Functions, limits: Limits | None = None) -> str:
-    """The text of a template for a value; raises TemplateError."""
-    rendering = _Rendering(value, functions, limits or Limits())
+def render(
+    template: Body,
+    value: Any,
+    functions: Functions,
+    limits: Limits | None = None,
+    *,
+    strict: bool = False,
+) -> str:
+    """The text of a template for a value; raises TemplateError, if `strict` also for a field that
+    is missing."""
+    rendering = _Rendering(value, functions, limits or Limits(), strict)
     try:
         rendering.write(template, value)
     except RecursionError:
@@ -60,8 +70,10 @@ class _Rendering:
     """The state of one rendering: variables by scope, the output, and what is left of the
     limits."""
 
-    def __init__(self, value: Any, functions: Functions, limits: Limits) -> None:
+    def __init__(self, value: Any, functions: Functions, limits: Limits, strict: bool) -> None:
         self._limits = limits
+        self._strict = strict
+        self._depth = 0
         self.output: list[str] = []
         self._functions = functions
         self._scopes: list[dict[str, Any]] = [{"$": value}]
@@ -81,6 +93,8 @@ class _Rendering:
                     self._scopes.pop()
             elif isinstance(part, Leave):
                 raise _Left(part.word)
+            elif isinstance(part, Call):
+                self._template(part, dot)
             else:
                 value = self._value(part, dot)
                 if not part.variables:
@@ -108,6 +122,19 @@ class _Rendering:
             self.write(block.body, inner)
         else:
             self.write(block.otherwise, dot)
+
+    def _template(self, call: Call, dot: Any) -> None:
+        """Write another template, which sees only the value that it is given."""
+        if call.name not in call.templates:
+            raise TemplateError(f'the template "{call.name}" is not defined')
+        if self._depth == _MAX_DEPTH:
+            raise TemplateError("the template is nested too deeply")
+        value = self._value(call.pipeline, dot) if call.pipeline is not None else None
+        scopes, self._scopes = self._scopes, [{"$": value}]
+        self._depth += 1
+        self.write(call.templates[call.name], value)
+        self._depth -= 1
+        self._scopes = scopes
 
     def _range(self, block: Block, dot: Any) -> None:
         entries = _entries(self._value(block.pipeline, dot, assigns=False))
@@ -187,11 +214,21 @@ class _Rendering:
                     scope[operand.name] for scope in reversed(self._scopes) if operand.name in scope
                 )
             case Fields():
-                return _field(self._operand(operand.of, dot), operand.names)
+                return self._field(self._operand(operand.of, dot), operand.names)
             case Pipeline():
                 return self._value(operand, dot)
             case Function():
                 return self._call(operand.name)
+
+    def _field(self, value: Any, names: tuple[str, ...]) -> Any:
+        """A field of a field; nothing has no fields, which is no error."""
+        for name in names:
+            if value is not None and not isinstance(value, dict):
+                raise TemplateError(f"{shown(value)[:40]} has no field {name}")
+            if self._strict and name not in (value or {}):
+                raise TemplateError(f"there is no field {name}")
+            value = value.get(name) if value is not None else None
+        return value
 
 
 def _size(value: Any) -> int:
@@ -208,12 +245,3 @@ def _entries(value: Any) -> list[tuple[Any, Any]]:
     if isinstance(value, int) and not isinstance(value, bool) and value <= MAX_STEPS:
         return [(number, number) for number in range(value)]
     raise TemplateError(f"range over {shown(value)[:40]} is not possible")
-
-
-def _field(value: Any, names: tuple[str, ...]) -> Any:
-    """A field of a field; nothing has no fields, which is no error."""
-    for name in names:
-        if value is not None and not isinstance(value, dict):
-            raise TemplateError(f"{shown(value)[:40]} has no field {name}")
-        value = value.get(name) if value is not None else None
-    return value

@@ -1,9 +1,10 @@
-"""Parses Go templates: fields, variables, pipelines, `if`, `range`, `with`."""
+"""Parses Go templates: fields, variables, pipelines, `if`, `range`, `with`, and templates inside of
+them: `define`, `template`, `block`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from json import JSONDecodeError, loads
 from typing import Any, NamedTuple
@@ -12,7 +13,6 @@ from fairlead.codec.go_template.values import TemplateError
 
 MAX_LENGTH = 64 * 1024
 _MAX_DEPTH = 40
-_UNSUPPORTED = frozenset({"block", "define", "template"})
 _OPEN, _CLOSE = "{{", "}}"
 _COMMENT = re.compile(r"\{\{(- )?/\*.*?\*/( -)?\}\}", re.DOTALL)
 _TOKEN = re.compile(
@@ -83,7 +83,18 @@ class Leave(NamedTuple):
     word: str
 
 
-Body = tuple["str | Pipeline | Block | Leave", ...]
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`template`: another template, with the value of a pipeline or with nothing. Any part of the
+    text may define it, so it is looked up when it is rendered."""
+
+    name: str
+    pipeline: Pipeline | None
+    templates: Mapping[str, Body]
+
+
+Part = str | Pipeline | Block | Leave | Call
+Body = tuple["Part", ...]
 
 
 class _Token(NamedTuple):
@@ -156,6 +167,7 @@ class _Parser:
         self._depth = 0
         self._loops = 0
         self._variables = ["$"]
+        self._templates: dict[str, Body] = {}
 
     def body(self, *, is_inner: bool = True) -> tuple[Body, str]:
         """The parts up to `end` or `else`, and what ended them; variables end with the body."""
@@ -163,7 +175,7 @@ class _Parser:
         if self._depth > _MAX_DEPTH:
             raise TemplateError("the template is nested too deeply")
         known = len(self._variables)
-        found: list[str | Pipeline | Block | Leave] = []
+        found: list[Part] = []
         while self._next < len(self._parts):
             part = self._parts[self._next]
             self._next += 1
@@ -174,19 +186,22 @@ class _Parser:
             if word in ("end", "else"):
                 self._next -= 1
                 return self._ended(found, known), word
-            found.append(self._statement(word, part.tokens))
+            if word == "define":
+                self._define(part.tokens[1:])
+            else:
+                found.append(self._statement(word, part.tokens))
         if is_inner:
             raise TemplateError("unexpected end: {{end}} is missing")
         return self._ended(found, known), ""
 
-    def _ended(self, found: list[str | Pipeline | Block | Leave], known: int) -> Body:
+    def _ended(self, found: list[Part], known: int) -> Body:
         del self._variables[known:]
         self._depth -= 1
         return tuple(found)
 
-    def _statement(self, word: str, tokens: list[_Token]) -> Pipeline | Block | Leave:
-        if word in _UNSUPPORTED:
-            raise TemplateError(f"{{{{{word}}}}} is not supported")
+    def _statement(self, word: str, tokens: list[_Token]) -> Pipeline | Block | Leave | Call:
+        if word in ("template", "block"):
+            return self._call(word, tokens[1:])
         if word in ("if", "range", "with"):
             return self._block(word, tokens[1:])
         if word in ("break", "continue") and len(tokens) == 1:
@@ -194,6 +209,38 @@ class _Parser:
                 raise TemplateError(f"{{{{{word}}}}} outside of {{{{range}}}}")
             return Leave(word)
         return self._pipeline(tokens)
+
+    def _define(self, tokens: list[_Token]) -> None:
+        if self._depth > 1:
+            raise TemplateError("unexpected {{define}}: it stands outside of all other blocks")
+        name, rest = _template_name("define", tokens)
+        if rest:
+            raise TemplateError(f'unexpected "{rest[0].text}"')
+        self._read_template(name)
+
+    def _call(self, word: str, tokens: list[_Token]) -> Call:
+        """`template`, or `block`, which also defines the template."""
+        name, rest = _template_name(word, tokens)
+        if word == "block" and not rest:
+            raise TemplateError("a value is missing")
+        pipeline = self._pipeline(rest) if rest else None
+        if word == "block":
+            self._read_template(name)
+        return Call(name, pipeline, self._templates)
+
+    def _read_template(self, name: str) -> None:
+        """Read a body that sees no variables of its surroundings. An empty one does not replace
+        another."""
+        variables, loops = self._variables, self._loops
+        self._variables, self._loops = ["$"], 0
+        body, ended = self.body()
+        self._variables, self._loops = variables, loops
+        self._next += 1
+        if ended != "end":
+            raise TemplateError("unexpected {{else}}")
+        is_empty = all(isinstance(part, str) and not part.strip() for part in body)
+        if name not in self._templates or not is_empty:
+            self._templates[name] = body
 
     def _block(self, word: str, tokens: list[_Token]) -> Block:
         known = len(self._variables)
@@ -222,6 +269,13 @@ class _Parser:
     def _pipeline(self, tokens: list[_Token], *, in_range: bool = False) -> Pipeline:
         reader = _PipelineReader(tokens, self._functions, self._variables)
         return reader.statement(in_range)
+
+
+def _template_name(word: str, tokens: list[_Token]) -> tuple[str, list[_Token]]:
+    """The name of a template, and the tokens behind it."""
+    if not tokens or tokens[0].kind != "text":
+        raise TemplateError(f"{{{{{word}}}}} needs the name of a template in quotes")
+    return _unquoted(tokens[0].text), tokens[1:]
 
 
 class _PipelineReader:
@@ -315,6 +369,8 @@ class _PipelineReader:
                 return Literal(_number(token.text))
             case "text":
                 return Literal(_unquoted(token.text))
+            case "character":
+                return Literal(ord(_unquoted(f'"{_character(token.text)}"')))
             case "word":
                 return self._word(token.text)
         if token.text == ".":
@@ -343,6 +399,11 @@ def _number(text: str) -> float:
         return int(text, 0) if text.lstrip("+-")[:1] != "0" or "x" in text.lower() else int(text)
     except ValueError:
         return float(text)
+
+
+def _character(text: str) -> str:
+    """What stands between the quotes of a character, as a string has it."""
+    return {'"': '\\"', "\\'": "'"}.get(text[1:-1], text[1:-1])
 
 
 def _unquoted(text: str) -> str:

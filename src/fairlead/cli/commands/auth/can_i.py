@@ -49,5 +49,5 @@ async def _list(invocation: Invocation) -> int:
         invocation.screen.warn(f"warning: there may be more than this: {why}")
     rows = table.rows(status)
     lines = rows if options.no_headers else [table.HEAD, *rows]
-    invocation.screen.print(printable(tables.text(lines)))
+    invocation.screen.print(tables.text(lines, invocation.screen, table.HEAD))
     return 0

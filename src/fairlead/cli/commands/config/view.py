@@ -12,7 +12,8 @@ from fairlead.cli.commands.config.files import Files
 from fairlead.cli.commands.config.properties import ENTRIES, Kinds
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.output.printers import Choice, printer_for
+from fairlead.cli.output.formats import add_template_flags, choice_of
+from fairlead.cli.output.printers import printer_for
 from fairlead.client.access.exec_config import default_mode
 from fairlead.client.access.files import SECTIONS, Configuration, Entry
 from fairlead.wire.outgoing.client_config import ClientConfigError, pem_of
@@ -36,8 +37,10 @@ _FILES = {
 
 def add_flags(parser: ArgumentReader) -> None:
     parser.add_argument(
-        "-o", "--output", metavar="FORMAT", default="yaml", help="yaml, json, jsonpath=TEMPLATE, …"
+        "-o", "--output", metavar="FORMAT", default="", help="yaml, json, jsonpath=TEMPLATE, …"
     )
+    add_template_flags(parser)
+    parser.add_without_effect("--show-managed-fields")
     parser.add_switch("--raw", help="include secrets and certificates")
     parser.add_switch("--minify", help="show only the parts that the current context uses")
     parser.add_switch("--flatten", help="include the content of referenced files")
@@ -48,7 +51,9 @@ async def run(invocation: Invocation) -> int:
     options = invocation.options
     if not options.merge and not options.kubeconfig:
         raise CommandFailed("error: --merge=false shows one file: name it with --kubeconfig")
-    printer = printer_for(Choice(options.output or "yaml"))
+    if not options.output and not options.template:
+        options.output = "yaml"
+    printer = printer_for(choice_of(options))
     configuration = Files(invocation).configuration
     if options.context:
         configuration.current_context = options.context

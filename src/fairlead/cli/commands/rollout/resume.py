@@ -11,12 +11,14 @@ from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import add_output_flag
 from fairlead.cli.resolution import ResolvedObject
 from fairlead.cli.rollouts.revisions import DEPLOYMENT
-from fairlead.cli.rollouts.workloads import add_workload_flags, patch_all
+from fairlead.cli.rollouts.workloads import MANAGER, add_workload_flags, patch_all
+from fairlead.cli.write_options import add_manager_flag
 
 
 def add_flags(parser: ArgumentReader) -> None:
     add_workload_flags(parser, "resume")
     add_output_flag(parser)
+    add_manager_flag(parser, MANAGER)
 
 
 async def run(invocation: Invocation) -> int:

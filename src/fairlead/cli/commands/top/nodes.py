@@ -47,5 +47,5 @@ async def run(invocation: Invocation) -> int:
         else:
             rows.append([found, *usage.cells_with_shares(whole)])
     rows += ([missing, *(UNKNOWN,) * (len(_HEAD) - 1)] for missing in sorted(available))
-    invocation.screen.out.write(Columns().text(rows))
+    invocation.screen.out.write(Columns(invocation.screen).text(rows, _HEAD))
     return 0

@@ -43,7 +43,10 @@ async def run(invocation: Invocation) -> int:
     if not items:
         await _tell_why(invocation, namespace, query)
         return 0
-    invocation.screen.out.write(Columns().text(_rows(invocation, items)))
+    heads = _heads(invocation)
+    rows = [] if options.no_headers else [heads]
+    rows += _rows(invocation, items)
+    invocation.screen.out.write(Columns(invocation.screen).text(rows, heads))
     return 0
 
 
@@ -56,11 +59,15 @@ async def _tell_why(invocation: Invocation, namespace: str, query: dict[str, str
     invocation.screen.warn(f"No resources found{where}")
 
 
+def _heads(invocation: Invocation) -> list[str]:
+    names = ["NAMESPACE"] if invocation.options.all_namespaces else []
+    names += ["POD", "NAME"] if invocation.options.containers else ["NAME"]
+    return [*names, "CPU(cores)", "MEMORY(bytes)"]
+
+
 def _rows(invocation: Invocation, items: list[Object]) -> list[list[str]]:
     options = invocation.options
-    names = ["NAMESPACE"] if options.all_namespaces else []
-    names += ["POD", "NAME"] if options.containers else ["NAME"]
-    rows = [] if options.no_headers else [[*names, "CPU(cores)", "MEMORY(bytes)"]]
+    rows: list[list[str]] = []
     usages = [_usage(item) for item in items]
     for usage, item in sorted(
         zip(usages, items, strict=True),
@@ -73,7 +80,7 @@ def _rows(invocation: Invocation, items: list[Object]) -> list[list[str]]:
         else:
             rows.append([*before, name, *usage.cells()])
     if options.sum:
-        empty = [""] * len(names)
+        empty = [""] * (len(_heads(invocation)) - 2)
         rows += [[*empty, _LINE, _LINE], [*empty, *total(usages).cells()]]
     return rows
 
