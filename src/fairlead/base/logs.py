@@ -22,6 +22,7 @@ _MAX_KINDS = 32
 _OTHERS = "other reasons"
 _MAX_LENGTH = 1000  # characters of a field
 _FIELDS = "fields"  # attribute of a LogRecord
+_PLAIN = (bool, int, float)  # shown without quotes
 _DELETE = "\x7f"  # the one control character that JSON does not escape
 
 
@@ -80,15 +81,21 @@ def _limited(value: object) -> str:
 
 def _in_text(value: object) -> str:
     """A field as printable ASCII: numbers as they are, all else in quotes."""
-    if isinstance(value, bool | int | float):
-        return json.dumps(value)
-    return json.dumps(_limited(value)).replace(_DELETE, "\\u007f")
+    if isinstance(value, _PLAIN):
+        return repr(value).lower()
+    text = _limited(value)
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return json.dumps(text).replace(_DELETE, "\\u007f")
 
 
 def _in_json(value: object) -> object:
-    if isinstance(value, bool | int | float):
+    if isinstance(value, _PLAIN):
         return value
-    return _limited(value).encode(errors="backslashreplace").decode()  # e.g. unpaired surrogates
+    text = _limited(value)
+    if text.isascii():
+        return text
+    return text.encode(errors="backslashreplace").decode()  # e.g. unpaired surrogates
 
 
 def described(record: logging.LogRecord) -> str:
