@@ -114,3 +114,9 @@ def test_after_an_expired_version_only_differences_are_shown(tmp_path: Path) -> 
             ["ADDED", "last"],
         ]
         assert api.watched_from == ["10", "20"]
+
+
+def test_a_watch_ends_at_the_timeout_of_requests(fairlead: Commands) -> None:
+    fairlead("create", "configmap", "a")
+    ran = fairlead.run("get", "configmap", "a", "-w", "--no-headers", "--request-timeout=500ms")
+    assert (ran.code, ran.out.split()[0], ran.errors) == (0, "a", "")

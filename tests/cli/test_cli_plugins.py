@@ -92,3 +92,7 @@ def test_pods_of_a_workload_are_suggested_by_its_name(fairlead: Commands) -> Non
     fairlead.space.ready_for_pods()
     fairlead("run", "web-7d4b9c-x2x2x", "--image=i")
     assert "did you mean web-7d4b9c-x2x2x?" in fairlead.run("logs", "web").errors
+
+
+def test_namespaces_are_suggested(fairlead: Commands) -> None:
+    assert "did you mean default?" in fairlead.run("create", "sa", "x", "-n", "defalt").errors

@@ -26,5 +26,5 @@ class CommandFailed(Exception):
 class CommandError(CommandFailed):
     """The command requests something impossible; the text is printed after "error: "."""
 
-    def __init__(self, text: str, code: int = 1) -> None:
-        super().__init__(f"error: {text}", code)
+    def __init__(self, text: str, code: int = 1, missing: Sequence[NotFound] = ()) -> None:
+        super().__init__(f"error: {text}", code, missing)

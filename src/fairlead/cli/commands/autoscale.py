@@ -6,11 +6,11 @@ from typing import Any
 
 from fairlead.cli.apply.last_applied import annotation_of, recorded
 from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.create.creation import resolve_form
 from fairlead.cli.errors import CommandError, CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.manifests import Manifest
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
-from fairlead.cli.resolution import ResolvedObject, Resolver
+from fairlead.cli.resolution import ResolvedObject
 from fairlead.cli.selection import add_selection_flags, check_choice, select_objects
 from fairlead.cli.targets import checked_name
 from fairlead.cli.templates.patches import title
@@ -130,7 +130,8 @@ async def _create(
     }
     if options.save_config:
         value = recorded(value, annotation_of(await invocation.client.discovery.dialect()))
-    made = await Resolver(invocation).of(Manifest(value, ""))
+    made = await resolve_form(invocation, value)
+    value = made.value
     if dry_run(options) != "client":
         value = await made.resource.create(value, resolved.namespace, **write_query(options))
     show_result(invocation, made.resource.type, value, "autoscaled", note(options))

@@ -24,6 +24,7 @@ from fairlead.cli.write_options import (
     write_query,
 )
 from fairlead.client import ApiError, Resource
+from fairlead.client.errors import NotFound
 
 
 def add_flags(parser: ArgumentReader) -> None:
@@ -107,7 +108,8 @@ async def _create_from_flags(invocation: Invocation, form: str) -> int:
     except ApiError as error:
         if not FORMS[form].failure:
             raise
-        raise CommandError(f"{FORMS[form].failure}{error.message}") from None
+        missing = [error] if isinstance(error, NotFound) else []
+        raise CommandError(f"{FORMS[form].failure}{error.message}", missing=missing) from None
     return 0
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.commands import raw
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.get import follow
 from fairlead.cli.get.output import show_documents, show_tables
-from fairlead.cli.get.requests import parse_queries
+from fairlead.cli.get.requests import ObjectQueries, parse_queries
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.output import sort
 from fairlead.cli.output.formats import add_template_flags, choice_of
-from fairlead.cli.output.printers import FORMATS, is_table, printer_for
+from fairlead.cli.output.printers import FORMATS, Printer, is_table, printer_for
 from fairlead.client.resources import PAGE
 from fairlead.client.session import Request
 
@@ -79,12 +81,21 @@ async def run(invocation: Invocation) -> int:
     order = sort.Order(options.sort_by) if options.sort_by else None
     queries = await parse_queries(invocation)
     if options.watch or options.watch_only:
-        if printer is None:
-            return await follow.follow_tables(invocation, queries)
-        return await follow.follow_documents(invocation, queries, printer)
+        return await _watch(invocation, queries, printer)
     if printer is None:
         return await show_tables(invocation, queries, order)
     return await show_documents(invocation, queries, printer, order)
+
+
+async def _watch(invocation: Invocation, queries: ObjectQueries, printer: Printer | None) -> int:
+    """Show changes until --request-timeout, if there is one."""
+    try:
+        async with asyncio.timeout(invocation.client.access.timeout):
+            if printer is None:
+                return await follow.follow_tables(invocation, queries)
+            return await follow.follow_documents(invocation, queries, printer)
+    except TimeoutError:
+        return 0
 
 
 def _check(invocation: Invocation) -> None:
