@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fairlead.base import clock
 from fairlead.base.files import stamp
+from fairlead.base.reloading import NotReloaded, Reloadable
 from fairlead.process.certificates.authority import (
     DEFAULT_LIFETIMES,
     Clock,
@@ -71,6 +72,21 @@ class Renewal:
                 except FileError as error:
                     logger.warning("%s; the server keeps using the certificates that it has", error)
 
+    @property
+    def reloadable(self) -> Reloadable:
+        name = "the serving certificate" if self._configured is None else "--tls-cert-file"
+        return Reloadable(name, self.read_again)
+
+    async def read_again(self) -> bool:
+        """Check now; returns whether files changed and were reloaded. Raises NotReloaded."""
+        try:
+            is_new = await asyncio.to_thread(self._has_new_files)
+            if is_new:
+                self._changed()
+        except FileError as error:
+            raise NotReloaded(str(error)) from None
+        return is_new
+
     def look(self) -> bool:
         """Renew certificates that expire soon; return whether files changed and must be
         reloaded."""
@@ -79,18 +95,23 @@ class Renewal:
                 ensure_pki(self._directory, self._hosts, self._now, self._lifetimes)
         except FileError as error:
             self._warn("own certificates cannot be renewed: %s", error)
-        stamps = self._current_stamps()
-        if stamps == self._stamps:
-            self._warn_of_expiry()
-            return False
         try:
-            check_pair(self._serving.certificate, self._serving.key)
+            is_new = self._has_new_files()
         except FileError as error:
             self._warn("%s; the certificate read before stays in use", error)
             return False
-        self._stamps = stamps
-        logger.info("serving with a new certificate from %s", self._serving.certificate)
+        if is_new:
+            logger.info("serving with a new certificate from %s", self._serving.certificate)
         self._warn_of_expiry()
+        return is_new
+
+    def _has_new_files(self) -> bool:
+        """Whether files changed since the last call. Raises FileError if they are unusable."""
+        stamps = self._current_stamps()
+        if stamps == self._stamps:
+            return False
+        check_pair(self._serving.certificate, self._serving.key)
+        self._stamps = stamps
         return True
 
     def _current_stamps(self) -> list[object]:
