@@ -168,9 +168,8 @@ class Server:
         keeps_files = worker is None or worker.keeps_files
         renewal = self._certificates.renewal(pki, trust, url, keeps_files=keeps_files)
         self._supervise(connections, renewal)
-        reports_all = worker is None or worker.keeps_files
         parts = reloadable_parts(self.assembly, renewal, auditor, application)
-        self._reloading = Reloading(parts, self._manager, reports_all=reports_all)
+        self._reloading = Reloading(parts, self._manager, reports=keeps_files)
         self._supervisor.start("reloading", self._reloading.run)
         self._progress.done(WORK)
         self._handle_signals()

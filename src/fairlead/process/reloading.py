@@ -38,15 +38,15 @@ _READ_AT_START = (
 
 
 class Reloading:
-    """Reads `parts` again whenever it is requested. `reports_all` is False in processes whose
-    siblings read the same files: they log failures only."""
+    """Reads `parts` again whenever it is requested. One process of a server `reports`: the others
+    read the same files."""
 
     def __init__(
-        self, parts: Sequence[Reloadable], manager: ServiceManager, *, reports_all: bool
+        self, parts: Sequence[Reloadable], manager: ServiceManager, *, reports: bool
     ) -> None:
         self._parts = parts
         self._manager = manager
-        self._level = logging.INFO if reports_all else logging.DEBUG
+        self._levels = (logging.INFO, logging.ERROR) if reports else (logging.DEBUG, logging.DEBUG)
         self._requested = asyncio.Event()
 
     def request(self) -> None:
@@ -60,17 +60,17 @@ class Reloading:
             self._manager.reloading()
             for part in self._parts:
                 await self._read_again(part)
-            logger.log(self._level, "reload: done")
+            logger.log(self._levels[0], "reload: done")
             self._manager.ready("serving")
 
     async def _read_again(self, part: Reloadable) -> None:
         try:
             is_new = await part.read_again()
         except NotReloaded as error:
-            logger.error("reload: %s stays as it was: %s", part.name, error)
+            logger.log(self._levels[1], "reload: %s stays as it was: %s", part.name, error)
         else:
             outcome = "read again, the new content is in use" if is_new else "unchanged"
-            logger.log(self._level, "reload: %s: %s", part.name, outcome)
+            logger.log(self._levels[0], "reload: %s: %s", part.name, outcome)
 
 
 def reloadable_parts(
