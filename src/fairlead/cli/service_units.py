@@ -8,7 +8,7 @@ from typing import NamedTuple
 NAME = "fairlead"
 
 # What a system service may not do. Those of the second group work without privileges, too.
-# MemoryDenyWriteExecute= is not among them: pyOpenSSL's callbacks are code that is made at run time.
+# MemoryDenyWriteExecute= is not among them: pyOpenSSL makes the code of its callbacks at run time.
 _SYSTEM_LIMITS = """
 CapabilityBoundingSet=
 PrivateDevices=yes
