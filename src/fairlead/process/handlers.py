@@ -20,6 +20,7 @@ from fairlead.base.metrics import CONTENT_TYPE
 from fairlead.console.handler import add_console
 from fairlead.process.assembly import Assembly
 from fairlead.process.backup.page import add_backup_page
+from fairlead.process.metrics import show_disk, show_readiness
 from fairlead.process.verbosity import log_requests
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def build_application(
     handler = Handler(api, address) if powers is None else powers.handler(address)
     handler.groups = assembly.registering.groups
     metrics = _metrics(assembly, worker)
+    show_disk(options.data_dir)
     if powers is not None:
         powers.under_way = metrics.under_way
     counts = CheckCounts() if api.gates["HealthCheckMetrics"] else None
@@ -125,5 +127,6 @@ def _add_health(
         api.resources.release,
         fair=options.enable_priority_and_fairness,
     )
+    show_readiness(checks_by_name["readyz"])
     for name, checks in checks_by_name.items():
         handler.prefixes[f"/{name}"] = Health(api.dialect, name, checks, counts).answer

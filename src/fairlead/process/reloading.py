@@ -15,6 +15,7 @@ from fairlead.base.files import stamp
 from fairlead.base.reloading import NotReloaded, Reloadable
 from fairlead.process.assembly import Assembly
 from fairlead.process.certificates.renewal import Renewal
+from fairlead.process.metrics import RELOAD_FAILED
 from fairlead.process.service_manager import ServiceManager
 from fairlead.process.verbosity import reloadable_verbosity
 
@@ -67,8 +68,10 @@ class Reloading:
         try:
             is_new = await part.read_again()
         except NotReloaded as error:
+            RELOAD_FAILED.set(1, (part.name,))
             logger.log(self._levels[1], "reload: %s stays as it was: %s", part.name, error)
         else:
+            RELOAD_FAILED.set(0, (part.name,))
             outcome = "read again, the new content is in use" if is_new else "unchanged"
             logger.log(self._levels[0], "reload: %s: %s", part.name, outcome)
 

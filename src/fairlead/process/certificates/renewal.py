@@ -24,6 +24,7 @@ from fairlead.process.certificates.authority import (
 )
 from fairlead.process.certificates.validity import validity_of
 from fairlead.process.data_directory import FileError
+from fairlead.process.metrics import show_certificate
 
 logger = logging.getLogger("fairlead")
 
@@ -60,6 +61,7 @@ class Renewal:
         self._lifetimes = lifetimes
         self._stamps = self._current_stamps()
         self._warned: dict[str, datetime] = {}
+        self._show_certificates()
         self._warn_of_expiry()
 
     async def run(self) -> None:
@@ -112,7 +114,12 @@ class Renewal:
             return False
         check_pair(self._serving.certificate, self._serving.key)
         self._stamps = stamps
+        self._show_certificates()
         return True
+
+    def _show_certificates(self) -> None:
+        show_certificate("serving", self._serving.certificate)
+        show_certificate("ca", self._followed[1].certificate)
 
     def _current_stamps(self) -> list[object]:
         return [stamp(pair.certificate) for pair in self._followed]
