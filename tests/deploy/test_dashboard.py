@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-import sys
 from itertools import combinations
 from typing import Any
 
+import pytest
 from support.composed import DEPLOY
 
-sys.path.insert(0, str(DEPLOY.parent / "tools"))
-import dashboard
-
-CONTENT: dict[str, Any] = json.loads(dashboard.TARGET.read_text())
+TARGET = DEPLOY / "grafana" / "fairlead.json"
+CONTENT: dict[str, Any] = json.loads(TARGET.read_text())
 
 
-def test_it_is_up_to_date() -> None:
-    assert dashboard.TARGET.read_text() == dashboard.dashboard()
+def test_it_is_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DEPLOY.parent / "tools"))
+    import dashboard
+
+    assert TARGET.read_text() == dashboard.dashboard(), "run tools/dashboard.py"
 
 
 def test_every_panel_reads_the_chosen_source_in_its_own_place() -> None:

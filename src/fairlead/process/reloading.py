@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.api.app import Application
-from fairlead.api.audit.setup import reloadable_policy
+from fairlead.api.audit import setup as audit_setup
 from fairlead.base.files import stamp
 from fairlead.base.reloading import NotReloaded, Reloadable
 from fairlead.process.assembly import Assembly
@@ -84,10 +84,16 @@ def reloadable_parts(
         renewal.reloadable,
         *assembly.api.authentication.reloadable,
         *assembly.authorization.reloadable,
-        *reloadable_policy(options, assembly.dialect, auditor),
+        *_of_audit(assembly, auditor),
         *reloadable_verbosity(options, assembly.api, application),
         *_read_at_start(options),
     ]
+
+
+def _of_audit(assembly: Assembly, auditor: Auditor | None) -> list[Reloadable]:
+    if auditor is None:
+        return []  # its modules are not loaded
+    return [audit_setup.reloadable_policy(assembly.options, assembly.dialect, auditor)]
 
 
 def _read_at_start(options: argparse.Namespace) -> list[Reloadable]:

@@ -79,11 +79,9 @@ def build_auditor(
 
 
 def reloadable_policy(
-    options: argparse.Namespace, dialect: Dialect, auditor: Auditor | None
-) -> list[Reloadable]:
+    options: argparse.Namespace, dialect: Dialect, auditor: Auditor
+) -> Reloadable:
     """The policy file, whose rules later requests are judged by."""
-    if auditor is None:
-        return []
     path: Path = options.audit_policy_file
     known = stamp(path)
 
@@ -100,7 +98,7 @@ def reloadable_policy(
         auditor.subjects.judge_by(policy)
         return True
 
-    return [Reloadable(FLAG, read_again)]
+    return Reloadable(FLAG, read_again)
 
 
 def _log(
