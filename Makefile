@@ -166,6 +166,7 @@ format: $(TESTING) ## bring the sources into shape
 	$(BIN)/ruff format $(CHECKED)
 	if [ -e $(NPM)/.made ]; then $(PRETTIER) --write $(CONSOLE); fi
 	$(BIN)/python tools/reference.py
+	$(BIN)/python tools/dashboard.py
 
 docs: $(DOCUMENTING) ## build the documentation into site/, strictly
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet $(ARGS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import signal
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
@@ -11,10 +13,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 from support.client import Client
 from support.namespaces import Space
+from support.process import FreshServer, ServerProcess
 from support.waiting import eventually
 from support.wire import Wire
 
 from fairlead.api.metrics import Metrics
+from fairlead.process.certificates.validity import validity_of
 
 if TYPE_CHECKING:
     from fairlead.api.request import Request
@@ -271,3 +275,26 @@ class Empty:
 
     def size(self) -> int:
         return 0
+
+
+# What operators watch
+
+
+def test_readiness_is_shown_until_the_server_ends(fresh_server: FreshServer) -> None:
+    server = fresh_server("--shutdown-delay-duration=60s")
+    client = server.client()
+    assert value(client, "fairlead_ready") == 1
+    server.signal(signal.SIGTERM)
+    eventually(lambda: value(client, "fairlead_ready") == 0, "it shows that it is not ready")
+
+
+def test_the_ends_of_certificates_and_the_room_on_disk_are_shown(server: ServerProcess) -> None:
+    client = server.client()
+    name = "fairlead_certificate_expiration_timestamp_seconds"
+    for certificate, file in (("serving", "serving.crt"), ("ca", "ca.crt")):
+        end = validity_of((server.data / "pki" / file).read_bytes()).end
+        assert value(client, name, certificate=certificate) == end.timestamp()
+    size = value(client, "fairlead_data_directory_size_bytes")
+    assert size == shutil.disk_usage(server.data).total
+    assert 0 < value(client, "fairlead_data_directory_free_bytes") <= size
+    client.close()

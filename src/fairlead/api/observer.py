@@ -52,8 +52,13 @@ class Observer:
         self.requests = InFlightRequests()
         self._metrics = metrics
         self._auditor = auditor
-        self._hooks = tuple(hook for hook in (on_end, log_request) if hook is not None)
+        self._on_end = on_end
+        self.log_with(log_request)
         self._stream_ends: dict[Series, Callable[[bool], None]] = {}
+
+    def log_with(self, log_request: OnEnd | None) -> None:
+        """Call this function after each request from now on."""
+        self._hooks = tuple(hook for hook in (self._on_end, log_request) if hook is not None)
 
     def begin(self, request: Request) -> Any:
         """Note a routed request; returns the key for `leave`."""

@@ -15,6 +15,7 @@ from fairlead.base.errors import TooManyCauses
 from fairlead.base.logs import Logger
 from fairlead.base.metrics import REGISTRY, Counter, Gauge
 from fairlead.base.release import Release
+from fairlead.base.reloading import NotReloaded, Reloadable
 from fairlead.codec.cel.compile import Program, compile_expression
 from fairlead.codec.cel.environment import environment
 from fairlead.codec.cel.errors import CompileError, ConstantProblem, CostExceeded, EvaluationError
@@ -56,6 +57,13 @@ class ConfigurationFile:
         self._form = Form(kind, versions(kind, _GROUP, *_VERSIONS))
         self._types = types
         self.content = b""  # last read
+        self._apply: Callable[[Section], Awaitable[None]] | None = None  # while it is followed
+        self._refused: ConfigurationError | None = None  # why `content` is not in use
+        self._reading = asyncio.Lock()
+
+    @property
+    def reloadable(self) -> Reloadable:
+        return Reloadable(f"--{self._flag}", self.read_again)
 
     def read(self) -> Section:
         """Read and decode the file; raises ConfigurationError."""
@@ -94,6 +102,7 @@ class ConfigurationFile:
         successive looks find no change, so that a file in the middle of a write is not. If it is
         invalid, or `apply` raises ConfigurationError, the configuration stays as it is; `apply` is
         called again after NotReady."""
+        self._apply = apply
         reloads = _Reloads(self._flag)
         stamp, is_pending = None, False  # the content may have changed since it was read at start
         while True:
@@ -111,18 +120,36 @@ class ConfigurationFile:
                     reloads.succeeded(self.path, is_new=is_new)
             await asyncio.sleep(_LOOK_EVERY)
 
+    async def read_again(self) -> bool:
+        """Whether the content is new, and in use now. For a file that is followed. Raises
+        NotReloaded."""
+        if self._apply is None:
+            return False
+        try:
+            is_new = await self._reload(self._apply)
+        except ConfigurationError as error:
+            raise NotReloaded(str(error)) from None
+        if self._refused is not None:
+            raise NotReloaded(str(self._refused))
+        return is_new
+
     async def _reload(self, apply: Callable[[Section], Awaitable[None]]) -> bool:
         """Whether the content is new. Content that `apply` refused is not new again."""
-        content = await asyncio.to_thread(self._bytes, is_reload=True)
-        if content == self.content:
-            return False
-        old, self.content = self.content, content
-        try:
-            await apply(await asyncio.to_thread(self.decode, content))
-        except NotReady:
-            self.content = old
-            raise
-        return True
+        async with self._reading:
+            content = await asyncio.to_thread(self._bytes, is_reload=True)
+            if content == self.content:
+                return False
+            old, self.content = self.content, content
+            try:
+                await apply(await asyncio.to_thread(self.decode, content))
+            except NotReady:
+                self.content = old
+                raise
+            except ConfigurationError as error:
+                self._refused = error
+                raise
+            self._refused = None
+            return True
 
 
 def _reload_metrics(kind: str) -> tuple[Counter, Gauge]:

@@ -9,6 +9,7 @@
 - `election`: leader election with a Lease, over any access to it
 - `logs`, `metrics`, `terminal`: output of the process
 - `patterns`, `quotes`, `files`: regular expressions of clients, quoting, package data
+- `reloading`: files that a running server reads again
 - `lazy`: the modules that are loaded when they are first used
 - `compiled`: whether the modules are compiled by mypyc
 """

@@ -146,11 +146,16 @@ def set_up_logs(form: str, verbosity: int) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == JSON else TextLines(FORMAT))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    if verbosity >= DEBUG:
-        logging.getLogger(_PROGRAM).setLevel(logging.DEBUG)
+    set_level(verbosity)
     if form == JSON:  # also warnings and uncaught exceptions of threads
         logging.captureWarnings(True)
         threading.excepthook = _log_thread_end
+
+
+def set_level(verbosity: int) -> None:
+    """Let debug messages through, or no longer."""
+    level = logging.DEBUG if verbosity >= DEBUG else logging.NOTSET
+    logging.getLogger(_PROGRAM).setLevel(level)
 
 
 def _log_thread_end(end: threading.ExceptHookArgs) -> None:

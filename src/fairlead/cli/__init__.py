@@ -20,8 +20,9 @@
 - `templates/`, `nodes/`: commands that change pod templates and nodes
 - `completion/`: shell completion
 - `plugins`, `suggestions`, `similar_objects`: programs of the PATH as commands; mistyped words
-- `serve`, `store_copy`, `check` with `checks/`, `envtest_programs`: serve; backup, restore,
-  migrate; what is wrong with a store or a server; programs for envtest
+- `serve`, `install_service` with `service_units`, `store_copy`, `check` with `checks/`,
+  `envtest_programs`: serve; a service of systemd; backup, restore, migrate; what is wrong with a
+  store or a server; programs for envtest
 """
 
 from __future__ import annotations

@@ -19,6 +19,9 @@ class ServerSide(NamedTuple):
 
 SERVER_SIDE = {
     "serve": ServerSide("", "run a server", "serve"),
+    "install-service": ServerSide(
+        "[--user] [-- FLAGS]", "write a service of systemd that runs a server", "install_service"
+    ),
     "backup": ServerSide(
         "FILE", "copy all objects of a server or a storage into a file", "store_copy"
     ),

@@ -11,10 +11,14 @@ from fairlead.cli.failures import explain
 from fairlead.process import lifecycle
 from fairlead.process.flags.checks import FlagError, check_flags
 from fairlead.process.flags.serve import add_serve_flags
+from fairlead.process.verbosity import VerbosityError, choose_verbosity
 
 
 def add_flags(command: str, parser: argparse.ArgumentParser) -> None:
-    parser.description = "Run a server until SIGTERM, SIGHUP or Ctrl-C."
+    parser.description = (
+        "Run a server until SIGTERM or Ctrl-C. SIGHUP reads files again: certificates, client CAs,"
+        " tokens, the audit policy, the verbosity."
+    )
     add_serve_flags(parser)
 
 
@@ -22,7 +26,8 @@ def run(command: str, parser: argparse.ArgumentParser, options: argparse.Namespa
     """Return the exit code: 1 if the server fails. Exits with code 2 if flags are wrong."""
     try:
         check_flags(options)
-    except FlagError as error:
+        choose_verbosity(options)
+    except (FlagError, VerbosityError) as error:
         parser.error(str(error))
     set_up_logs(options.log_format, options.verbosity)
     try:

@@ -15,12 +15,13 @@ from fairlead.api.history.handler import add_history
 from fairlead.api.metrics import Metrics
 from fairlead.api.openapi import OpenApi
 from fairlead.api.pages import Pages
-from fairlead.api.request_log import log_operation, log_request
 from fairlead.api.testing import setup as testing_setup
 from fairlead.base.metrics import CONTENT_TYPE
 from fairlead.console.handler import add_console
 from fairlead.process.assembly import Assembly
 from fairlead.process.backup.page import add_backup_page
+from fairlead.process.metrics import show_disk, show_readiness
+from fairlead.process.verbosity import log_requests
 
 if TYPE_CHECKING:
     from fairlead.api.audit.auditor import Auditor
@@ -41,9 +42,8 @@ def build_application(
     api, powers = assembly.api, _powers(options, assembly)
     handler = Handler(api, address) if powers is None else powers.handler(address)
     handler.groups = assembly.registering.groups
-    if options.verbosity:
-        api.observers.append(log_operation)
     metrics = _metrics(assembly, worker)
+    show_disk(options.data_dir)
     if powers is not None:
         powers.under_way = metrics.under_way
     counts = CheckCounts() if api.gates["HealthCheckMetrics"] else None
@@ -67,17 +67,19 @@ def build_application(
     gate = build_gate(options, api, assembly.follow)
     if gate is not None:
         place_gate(gate, handler)
-    return Application(
+    application = Application(
         handler,
         metrics,
         options.max_requests_inflight,
         options.max_mutating_requests_inflight,
-        log_request if options.verbosity else None,
+        None,
         auditor,
         worker.slot if worker is not None else None,
         powers.record.end if powers is not None else None,
         gate,
     )
+    log_requests(options.verbosity, api, application)
+    return application
 
 
 def _powers(options: argparse.Namespace, assembly: Assembly) -> testing_setup.Powers | None:
@@ -125,5 +127,6 @@ def _add_health(
         api.resources.release,
         fair=options.enable_priority_and_fairness,
     )
+    show_readiness(checks_by_name["readyz"])
     for name, checks in checks_by_name.items():
         handler.prefixes[f"/{name}"] = Health(api.dialect, name, checks, counts).answer

@@ -39,6 +39,8 @@ from fairlead.process.data_directory import FileError, keep_private, prepare_dir
 from fairlead.process.flags.checks import planned_flags, release_of
 from fairlead.process.handlers import build_application
 from fairlead.process.listeners import Acceptor, listen, shown_address
+from fairlead.process.reloading import Reloading, reloadable_parts
+from fairlead.process.service_manager import ServiceManager
 from fairlead.process.stored_release import adopt_release, check_release, follow_release
 from fairlead.process.stores import check_dialect, embedded_log, etcd_log
 from fairlead.process.tasks import Supervisor
@@ -93,6 +95,8 @@ class Server:
         self._supervisor = Supervisor(self.fail)
         self._progress = Progress()
         self._certificates = ServingCertificates(options, self.dialect)
+        self._manager = ServiceManager()
+        self._reloading: Reloading | None = None
 
     async def run(self) -> None:
         """Serve until stopped; raises StartError, and FatalError after having served."""
@@ -101,7 +105,9 @@ class Server:
         for name in planned_flags(options):
             logger.warning("a flag is accepted but has no effect in this release yet", flag=name)
         if self._worker is not None:
-            self._worker.worker_slot.listen_to_parent(self.stopping.set, self._stop_now.set)
+            self._worker.worker_slot.listen_to_parent(
+                self.stopping.set, self._stop_now.set, self._reload
+            )
         listener = listen(options) if self._worker is None else self._worker.worker_slot.listener
         self.address = shown_address(options, listener)
         port: int = listener.getsockname()[1]
@@ -171,6 +177,9 @@ class Server:
         keeps_files = worker is None or worker.keeps_files
         renewal = self._certificates.renewal(pki, trust, url, keeps_files=keeps_files)
         self._supervise(connections, renewal)
+        parts = reloadable_parts(self.assembly, renewal, auditor, application)
+        self._reloading = Reloading(parts, self._manager, reports=keeps_files)
+        self._supervisor.start("reloading", self._reloading.run)
         self._progress.done(WORK)
         self._handle_signals()
         tune_garbage_collector()
@@ -189,6 +198,7 @@ class Server:
                 options.simulate_nodes,
             )
             show_banner(message)
+            self._manager.ready(f"serving on {url}")
         else:
             worker.worker_slot.notify_ready(self._contents)
         await self.stopping.wait()
@@ -307,16 +317,23 @@ class Server:
         start("compaction", self.store.keep_compacting)
         if self._worker is not None and self._worker.worker_slot.owns_log:
             start("telling workers of the store", self._worker.publish_health)
+        if self._manager.sign_of_life_every is not None:
+            start("signs of life", self._manager.keep_alive)
         for work in self.assembly.background():
             start(getattr(work, "__qualname__", "background work"), work)
+
+    def _reload(self) -> None:
+        if self._reloading is not None:
+            self._reloading.request()
 
     def _handle_signals(self) -> None:
         loop = asyncio.get_running_loop()
         if self._worker is not None:  # the parent requests a fast stop through the control socket
             loop.add_signal_handler(signal.SIGTERM, self.stopping.set)
             return
-        for number in stop_signals():
+        for number in STOP_SIGNALS:
             loop.add_signal_handler(number, self._stop)
+        loop.add_signal_handler(signal.SIGHUP, self._reload)
 
     def _stop(self) -> None:
         """Stop gracefully at the first signal, at once at the second."""
@@ -329,6 +346,7 @@ class Server:
         """Fail readiness, wait for load balancers to notice, close the listener, finish open
         requests."""
         self._shutting_down = True
+        self._manager.stopping()
         logger.info("shutting down")
         await self.assembly.leave()
         await first_of(self._stop_now, asyncio.sleep(self.options.shutdown_delay_duration))
@@ -353,17 +371,13 @@ def tune_garbage_collector() -> None:
     gc.enable()
 
 
-def stop_signals() -> tuple[signal.Signals, ...]:
-    """Return the signals that stop a server gracefully. SIGHUP is among them, which a closing
-    terminal sends, unless `nohup` ignores it."""
-    always = (signal.SIGTERM, signal.SIGINT)
-    is_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    return always if is_ignored else (*always, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def serve(options: argparse.Namespace, run: Callable[..., None]) -> int:
     """Run a server, or a parent with workers; return the exit code."""
-
+    # Neither a terminal that closes nor a reload that comes early ends it.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if options.workers > 1:
         return _serve_together(options, run)
 
@@ -380,7 +394,7 @@ def _serve_together(options: argparse.Namespace, run: Callable[..., None]) -> in
         await Server(options, make_worker(slot, options.workers)).run()
 
     parent = parent_process.Parent(
-        options, lambda slot: _exit_code(lambda: run(work(slot))), stop_signals()
+        options, lambda slot: _exit_code(lambda: run(work(slot))), STOP_SIGNALS
     )
     return _exit_code(parent.run)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.base.logs import Logger
 from fairlead.process.assembly import StartError
+from fairlead.process.service_manager import inherited_listener
 
 if TYPE_CHECKING:
     from fairlead.storage.workers.page import Slot
@@ -23,7 +24,12 @@ _LACKING = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 def listen(options: argparse.Namespace) -> socket.socket:
-    """Bind a socket as the options say; raises StartError."""
+    """Return the socket that a service manager hands over, whose address then replaces that of the
+    options, or bind one as they say. Raises StartError."""
+    inherited = inherited_listener()
+    if inherited is not None:
+        options.bind_address, options.secure_port = inherited.getsockname()[:2]
+        return inherited
     family = socket.AF_INET6 if ":" in options.bind_address else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

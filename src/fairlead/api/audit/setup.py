@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 from pathlib import Path
 
 from fairlead.api.audit.auditor import Auditor
@@ -20,14 +21,16 @@ from fairlead.api.audit.buffer import MAX_BATCH_BYTES, Buffer
 from fairlead.api.audit.flags import BATCH, LEGACY, STRICT, BackendFlags, backend_flags
 from fairlead.api.audit.log import STDOUT, FileLog, StreamLog, legacy_line
 from fairlead.api.audit.policy import api_version
-from fairlead.api.audit.policy_file import PolicyError, read_policy
+from fairlead.api.audit.policy_file import FLAG, PolicyError, read_policy
 from fairlead.api.audit.reads import Deliver, Reads
 from fairlead.api.audit.record import Names
 from fairlead.api.audit.rotation import FileLock, RotatingFile, Rotation, SharedFile
 from fairlead.api.audit.subjects import Subjects
 from fairlead.api.audit.webhook import Webhook
 from fairlead.base.dialect import Dialect
+from fairlead.base.files import stamp
 from fairlead.base.logs import Logger
+from fairlead.base.reloading import NotReloaded, Reloadable
 from fairlead.resources.gates import parse_gates
 from fairlead.resources.registry import Resources
 from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config
@@ -73,6 +76,29 @@ def build_auditor(
         return Auditor(SeveralBackends(backends), subjects, bodies)
     reads = Reads(subjects, *at_once) if at_once is not None else None
     return Auditor(backends[0], subjects, bodies, reads)
+
+
+def reloadable_policy(
+    options: argparse.Namespace, dialect: Dialect, auditor: Auditor
+) -> Reloadable:
+    """The policy file, whose rules later requests are judged by."""
+    path: Path = options.audit_policy_file
+    known = stamp(path)
+
+    async def read_again() -> bool:
+        nonlocal known
+        found = stamp(path)
+        if found == known:
+            return False
+        try:
+            policy = await asyncio.to_thread(read_policy, path, dialect)
+        except PolicyError as error:
+            raise NotReloaded(str(error)) from None
+        known = found
+        auditor.subjects.judge_by(policy)
+        return True
+
+    return Reloadable(FLAG, read_again)
 
 
 def _log(

@@ -25,6 +25,11 @@ class Subjects:
         self._callers = Callers()
         self._cache: dict[_Key, Subject] = {}
 
+    def judge_by(self, policy: Policy) -> None:
+        """Judge later requests by another policy."""
+        self._policy = policy
+        self._cache.clear()
+
     def of(self, request: Request, user: User | None) -> Subject:
         """The subject of a request. `user` is the authenticated user (before impersonation), None
         if unknown."""

@@ -85,13 +85,21 @@ class Authorities:
     def reload(self) -> bool:
         """Read the files again if one of them changed. Keeps the previous CAs if a file is
         unreadable or malformed. Returns whether the CAs changed."""
+        try:
+            return self.read_again()
+        except AuthorityError as error:
+            self._unreadable.add("they stay in use as read before", str(error))
+            return False
+
+    def read_again(self) -> bool:
+        """The same, but raises AuthorityError."""
         before = self.generation
         try:
             if tuple(_stamp(path) for path in self._paths) != self._stamps:
                 self._load()
-        except AuthorityError as error:
-            self._unreadable.add("they stay in use as read before", str(error))
+        except AuthorityError:
             self._stamps = ()
+            raise
         return self.generation != before
 
     def subject(self, chain: Chain) -> Subject:

@@ -17,6 +17,7 @@ from fairlead.auth.authentication import (
     jwt_issuers,
     oidc,
     oidc_provider,
+    reloads,
     webhook,
 )
 from fairlead.auth.authentication import token_file as token_files
@@ -39,6 +40,7 @@ from fairlead.auth.authentication.user import credential_extra
 from fairlead.auth.authentication.websocket_tokens import WebSocketTokens
 from fairlead.base.dialect import Dialect
 from fairlead.base.logs import Logger
+from fairlead.base.reloading import Reloadable
 from fairlead.codec.configuration_files import ConfigurationError
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.resources.gates import Gates
@@ -77,6 +79,7 @@ class Authentication:
     identity_headers: tuple[bytes, ...]  # prefixes of the headers in which a proxy names users
     sessions: ConsoleSessions | None  # None without a console
     account_tokens: ServiceAccountTokens
+    reloadable: list[Reloadable]
     _background: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     _closables: list[Closable] = field(default_factory=list)
 
@@ -200,9 +203,30 @@ def build_authenticator(
         proxy[1].headers if proxy is not None else (),
         sessions,
         account_tokens,
+        _reloadable(options, clients, proxy, token_file, tokens, configured),
         background,
         closables,
     )
+
+
+def _reloadable(
+    options: argparse.Namespace,
+    clients: Authorities,
+    proxy: tuple[Authorities, front_proxy.FrontProxy] | None,
+    token_file: token_files.StaticTokens | None,
+    tokens: BearerTokens,
+    configured: jwt_issuers.JwtIssuers | None,
+) -> list[Reloadable]:
+    name = "--client-ca-file" if options.client_ca_file is not None else "the CA of clients"
+    parts = [reloads.of_authorities(name, clients)]
+    if proxy is not None:
+        parts.append(reloads.of_authorities("--requestheader-client-ca-file", proxy[0]))
+    if token_file is not None:
+        flag, path = "--token-auth-file", options.token_auth_file
+        parts.append(reloads.of_token_file(flag, path, token_file, tokens.cache.clear))
+    if configured is not None:
+        parts.append(configured.reloadable)
+    return parts
 
 
 def default_issuer(dialect: Dialect) -> str:

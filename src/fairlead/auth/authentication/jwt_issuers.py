@@ -15,6 +15,7 @@ from fairlead.auth.authentication.configuration import (
     IssuerSettings,
 )
 from fairlead.auth.configuration import NotReady
+from fairlead.base.reloading import Reloadable
 from fairlead.codec.configuration_files import Section
 
 _READY_WITHIN = 60.0  # seconds for all issuers of a new configuration
@@ -50,6 +51,10 @@ class JwtIssuers:
             )
             for issuer in issuers
         )
+
+    @property
+    def reloadable(self) -> Reloadable:
+        return self._file.file.reloadable
 
     async def check(self, token: str, audiences: Audiences) -> Grant | None:
         for method in self._methods:

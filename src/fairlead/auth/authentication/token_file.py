@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
@@ -66,7 +65,17 @@ class StaticTokens:
 
     def __init__(self, users: dict[str, User], own_audiences: Audiences = ()) -> None:
         self._own_audiences = own_audiences
+        self._users: dict[str, User] = {}
+        self._users_by_hash: dict[str, User] | None = None  # made when it is needed
+        self.replace(users)
+
+    def replace(self, users: dict[str, User]) -> bool:
+        """Accept these tokens from now on; returns whether they differ from those before. Grants
+        that were cached before must be dropped."""
+        before = self._users
         self._users = {as_header_text(token): user for token, user in users.items()}
+        self._users_by_hash = None
+        return before != self._users
 
     async def check(self, token: str, audiences: Audiences) -> Grant | None:
         user = self._users.get(token)
@@ -79,13 +88,11 @@ class StaticTokens:
 
     def line(self, hashed: str) -> str:
         """The hash of the user of a token, given the token's hash; empty if there is none. The file
-        may differ after a restart."""
+        may have changed since."""
+        if self._users_by_hash is None:
+            self._users_by_hash = {_hash(token): user for token, user in self._users.items()}
         user = self._users_by_hash.get(hashed)
         return _hash(repr((user.name, user.uid, user.groups))) if user is not None else ""
-
-    @cached_property
-    def _users_by_hash(self) -> dict[str, User]:
-        return {_hash(token): user for token, user in self._users.items()}
 
     def authenticate(self, request: Credentials) -> User | None:
         """Stand-alone use, without BearerTokens."""

@@ -25,6 +25,7 @@ from fairlead.auth.authorization.node import Node
 from fairlead.auth.authorization.node_graph import NodeGraph
 from fairlead.auth.authorization.rbac import Rbac
 from fairlead.base.dialect import Dialect
+from fairlead.base.reloading import Reloadable
 from fairlead.codec.configuration_files import ConfigurationError, Section
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.resources.gates import Gates
@@ -67,6 +68,10 @@ class Authorization:
     def reloads(self) -> bool:
         """Whether there is a configuration file, so that `run` has something to do."""
         return self._file is not None
+
+    @property
+    def reloadable(self) -> list[Reloadable]:
+        return [self._file.file.reloadable] if self._file is not None else []
 
     async def run(self) -> None:
         """Reload the configuration file whenever it changes, until cancelled."""

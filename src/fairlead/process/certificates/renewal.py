@@ -11,6 +11,7 @@ from pathlib import Path
 from fairlead.base import clock
 from fairlead.base.files import stamp
 from fairlead.base.logs import Logger
+from fairlead.base.reloading import NotReloaded, Reloadable
 from fairlead.process.certificates.authority import (
     DEFAULT_LIFETIMES,
     Clock,
@@ -23,6 +24,7 @@ from fairlead.process.certificates.authority import (
 )
 from fairlead.process.certificates.validity import validity_of
 from fairlead.process.data_directory import FileError
+from fairlead.process.metrics import show_certificate
 
 logger = Logger("fairlead")
 
@@ -59,6 +61,7 @@ class Renewal:
         self._lifetimes = lifetimes
         self._stamps = self._current_stamps()
         self._warned: dict[str, datetime] = {}
+        self._show_certificates()
         self._warn_of_expiry()
 
     async def run(self) -> None:
@@ -71,6 +74,21 @@ class Renewal:
                 except FileError as error:
                     logger.warning("the server keeps using the certificates that it has", err=error)
 
+    @property
+    def reloadable(self) -> Reloadable:
+        name = "the serving certificate" if self._configured is None else "--tls-cert-file"
+        return Reloadable(name, self.read_again)
+
+    async def read_again(self) -> bool:
+        """Check now; returns whether files changed and were reloaded. Raises NotReloaded."""
+        try:
+            is_new = await asyncio.to_thread(self._has_new_files)
+            if is_new:
+                self._changed()
+        except FileError as error:
+            raise NotReloaded(str(error)) from None
+        return is_new
+
     def look(self) -> bool:
         """Renew certificates that expire soon; return whether files changed and must be
         reloaded."""
@@ -79,19 +97,29 @@ class Renewal:
                 ensure_pki(self._directory, self._hosts, self._now, self._lifetimes)
         except FileError as error:
             self._warn("own certificates cannot be renewed", err=error)
-        stamps = self._current_stamps()
-        if stamps == self._stamps:
-            self._warn_of_expiry()
-            return False
         try:
-            check_pair(self._serving.certificate, self._serving.key)
+            is_new = self._has_new_files()
         except FileError as error:
             self._warn("the certificate read before stays in use", err=error)
             return False
-        self._stamps = stamps
-        logger.info("serving with a new certificate", file=self._serving.certificate)
+        if is_new:
+            logger.info("serving with a new certificate", file=self._serving.certificate)
         self._warn_of_expiry()
+        return is_new
+
+    def _has_new_files(self) -> bool:
+        """Whether files changed since the last call. Raises FileError if they are unusable."""
+        stamps = self._current_stamps()
+        if stamps == self._stamps:
+            return False
+        check_pair(self._serving.certificate, self._serving.key)
+        self._stamps = stamps
+        self._show_certificates()
         return True
+
+    def _show_certificates(self) -> None:
+        show_certificate("serving", self._serving.certificate)
+        show_certificate("ca", self._followed[1].certificate)
 
     def _current_stamps(self) -> list[object]:
         return [stamp(pair.certificate) for pair in self._followed]

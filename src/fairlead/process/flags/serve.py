@@ -184,6 +184,12 @@ def _add_log_flags(group: argparse._ArgumentGroup) -> None:
         help="log verbosity: 1 adds a line for every request, 2 adds debug messages",
     )
     flag(
+        "--verbosity-file",
+        type=Path,
+        metavar="FILE",
+        help="file with a number that replaces that of --v; SIGHUP reads it again",
+    )
+    flag(
         "--log-format",
         "--logging-format",
         choices=(TEXT, JSON),

@@ -27,9 +27,11 @@ from fairlead.process.assembly import StartError
 from fairlead.process.banner import banner, process_age, show_banner, tell_stopping
 from fairlead.process.flags.checks import release_of
 from fairlead.process.listeners import listen, shown_address
+from fairlead.process.service_manager import ServiceManager
 from fairlead.process.workers.slot import (
     OWNER,
     READY,
+    RELOAD,
     STOP,
     STOP_NOW,
     WorkerSlot,
@@ -83,7 +85,8 @@ class Parent:
         self._is_announced = False
         self._started = time.time()
         self._stop_signals = stop_signals
-        self._handled_signals = (*self._stop_signals, signal.SIGCHLD)
+        self._handled_signals = (*self._stop_signals, signal.SIGHUP, signal.SIGCHLD)
+        self._manager = ServiceManager()
 
     def run(self) -> int:
         """Run until stopped, or until a worker cannot be kept running; return the exit code. Raises
@@ -125,6 +128,7 @@ class Parent:
         gc.freeze()  # keeps loaded objects in pages that parent and workers share
         while self._is_running():
             self._run_due_actions()
+            self._manager.alive()
             for key, _ in self._selector.select(self._patience()):
                 if key.fileobj is woken:
                     self._on_signal(woken.recv(4096))
@@ -140,6 +144,8 @@ class Parent:
         soonest = self._kill_at
         if not self._stopping:
             soonest = min((worker.due for worker in self._expected_workers()), default=soonest)
+        if self._manager.sign_of_life_every is not None:
+            soonest = min(soonest, time.monotonic() + self._manager.sign_of_life_every)
         return max(0.0, soonest - time.monotonic()) if soonest != float("inf") else None
 
     # Workers
@@ -237,6 +243,7 @@ class Parent:
                     options.simulate_nodes,
                 )
                 show_banner(message)
+                self._manager.ready(f"serving on {url}")
 
     def _reap(self) -> None:
         for worker in self._workers:
@@ -296,12 +303,24 @@ class Parent:
             if number in self._stop_signals:
                 tell_stopping(self._stopping + 1)
                 self._stop()
+            elif number == signal.SIGHUP:
+                self._reload()
+
+    def _reload(self) -> None:
+        """Ask all workers to read their files again; one that starts reads them anyway."""
+        self._manager.reloading()
+        for worker in self._workers:
+            if worker.ready and worker.control is not None:
+                with suppress(OSError):  # it is ending
+                    worker.control.send(RELOAD)
+        self._manager.ready("serving")
 
     def _stop(self) -> None:
         """Stop gracefully at the first call, fast at the second, by SIGKILL at the third."""
         self._stopping += 1
         options = self._options
         if self._stopping == 1:
+            self._manager.stopping()
             allowed = options.shutdown_delay_duration + 2 * options.shutdown_grace + _SPARE
             self._kill_at = time.monotonic() + allowed
             self._listener.close()  # the socket closes for good when the last worker closes it

@@ -14,7 +14,8 @@ from pathlib import Path
 from fairlead.storage.workers.page import Page, Slot
 
 OWNER = 0
-READY, STOP, STOP_NOW = b"r", b"s", b"h"  # messages between worker and parent
+# Messages between worker and parent.
+READY, STOP, STOP_NOW, RELOAD = b"r", b"s", b"h", b"l"
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,11 @@ class WorkerSlot:
     def slot(self) -> Slot:
         return self.page.slot(self.number)
 
-    def listen_to_parent(self, stop: Callable[[], None], hurry: Callable[[], None]) -> None:
-        """Call `stop` or `hurry` when the parent requests it. If the parent dies, exit at once: a
-        worker without it would not be restarted and would keep the port in use."""
+    def listen_to_parent(
+        self, stop: Callable[[], None], hurry: Callable[[], None], reload: Callable[[], None]
+    ) -> None:
+        """Call one of the functions when the parent requests it. If the parent dies, exit at once:
+        a worker without it would not be restarted and would keep the port in use."""
         self.control.setblocking(False)
 
         def receive() -> None:
@@ -63,6 +66,8 @@ class WorkerSlot:
                 stop()
             if STOP_NOW in received:
                 hurry()
+            if RELOAD in received:
+                reload()
 
         asyncio.get_running_loop().add_reader(self.control, receive)
 
