@@ -5,6 +5,7 @@ import { ApiError, getJson, isAborted, reasonOf } from "./api.js";
 import { Feed } from "./feed.js";
 import { list, metadataType } from "./listing.js";
 import { Live } from "./live.js";
+import { exactly } from "./past.js";
 import { collectionPath, objectPath } from "./paths.js";
 import { STATELESS } from "./relations.js";
 import { Rights } from "./rights.js";
@@ -170,9 +171,7 @@ export class Gathering extends Live {
   async #list(kind, signal) {
     const gathered = /** @type {Gathered} */ (this.kinds.get(kind));
     const accept = gathered.isWhole ? undefined : metadataType(this.catalogue);
-    const { revision } = this;
-    /** @type {Record<string, string>} */
-    const query = revision ? { resourceVersion: revision, resourceVersionMatch: "Exact" } : {};
+    const query = exactly(this.revision);
     const path = collectionPath(kind, this.namespace);
     try {
       const { items, total } = await list(path, { accept, query, maximum: MAX_OBJECTS, signal });

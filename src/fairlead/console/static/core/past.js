@@ -60,6 +60,16 @@ export async function stateAt(path, revision, signal) {
   }
 }
 
+/**
+ * What a list is asked with to be as it was at a revision; nothing for 0.
+ * @param {number | string} revision
+ * @returns {Record<string, string>}
+ */
+export function exactly(revision) {
+  if (!Number(revision)) return {};
+  return { resourceVersion: String(revision), resourceVersionMatch: "Exact" };
+}
+
 /** @param {Change} change */
 export function revisionOf(change) {
   return Number(change.resourceVersion);

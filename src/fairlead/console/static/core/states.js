@@ -1,6 +1,7 @@
 /** How an object is, in a word and with a tone. */
 
 import { own } from "./own.js";
+import { presentTime } from "./time.js";
 
 /** @import {Catalogue, Kind} from "./kinds.js" */
 /** @typedef {"good" | "warn" | "bad" | ""} Tone */
@@ -144,7 +145,7 @@ function podState(pod) {
   const ready = condition(pod, "Ready");
   if (phase === "Running" && ready?.status === "True") return told(phase, "good");
   const since = ready?.lastTransitionTime ?? pod.metadata.creationTimestamp;
-  const isSlow = Date.now() - Date.parse(since) > PATIENCE;
+  const isSlow = presentTime() - Date.parse(since) > PATIENCE;
   const word = phase === "Running" ? "Not ready" : phase;
   return told(word, isSlow ? "warn" : "", { ...ready, lastTransitionTime: since });
 }
@@ -179,7 +180,7 @@ function containerTrouble({ name, state = {}, lastState = {}, restartCount = 0 }
       message: endOf(name, terminated),
       lastTransitionTime: terminated.finishedAt,
     });
-  if (last && Date.now() - Date.parse(last.finishedAt) < LATELY)
+  if (last && presentTime() - Date.parse(last.finishedAt) < LATELY)
     return told("Restarting", "warn", {
       message: `${restartCount} restarts; ${endOf(name, last)}`,
       lastTransitionTime: last.finishedAt,

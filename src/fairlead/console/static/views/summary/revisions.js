@@ -129,7 +129,7 @@ function textOf(template) {
 function goingBack(at, revision, newest) {
   const { subject, place, near } = at;
   const { kind, named, path } = subject;
-  if (!near.rights.may("patch", kind)) return null;
+  if (near.revision || !near.rights.may("patch", kind)) return null;
   const label = "What would change";
   const go = () =>
     offer(
