@@ -118,5 +118,14 @@ export function kindOf(change, catalogue) {
   const { group = "", version = "", kind = "", resource: plural = "", namespace } = change;
   const known = catalogue.find(group, plural);
   if (known) return known;
-  return { group, version, plural, kind, namespaced: !!namespace, verbs: [], shortNames: [] };
+  return {
+    group,
+    version,
+    plural,
+    kind,
+    namespaced: !!namespace,
+    verbs: [],
+    shortNames: [],
+    parts: [],
+  };
 }
