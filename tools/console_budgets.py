@@ -37,6 +37,7 @@ VIEWS = {
     "#/kinds/core/configmaps": "[role=gridcell]",
     "#/feed": "[role=gridcell]",
     "#/travel": ".timeline",
+    "#/map": ".node",
     "#/objects/core/configmaps/{namespace}/c0": ".card-data dd",
     "#/objects/core/configmaps/{namespace}/c0/history": ".versions button",
 }

@@ -1,7 +1,7 @@
 /** Namespaces: what is left in one that is being deleted. */
 
 import { conditionsOf } from "../../core/states.js";
-import { sections } from "./custom.js";
+import { sections as columns } from "./custom.js";
 
 /** @import {At} from "./parts.js" */
 /** @import {Reason} from "../../core/reasons.js" */
@@ -28,7 +28,7 @@ export function reasons({ subject, near }) {
   return [...held.slice(0, SHOWN), { tone: "bad", text: `${more} more objects are still in it` }];
 }
 
-export { sections };
+export const sections = columns;
 
 /**
  * The keys of the kinds of which there is something left.
