@@ -131,6 +131,10 @@ function frame() {
     const run = whenIn(() => go(`#/${name}`));
     bind({ key, says: title.toLowerCase(), run }, framed.signal);
   }
+  if (!catalogue.about.foreign) {
+    const run = whenIn(() => go("#/travel?ask=yes"));
+    bind({ key: "@", says: "go to a moment of the past", run }, framed.signal);
+  }
   fill(
     byId("app"),
     h("a", { class: "skip", href: "#main", onclick: skip }, "Skip to content"),

@@ -69,6 +69,7 @@ class TravelView {
       this.facts,
       h("div", { class: "beside" }, this.things, this.detail),
     );
+    if (this.place.route.query.has("ask")) this.timeline.moment.focus();
   }
 
   async run() {
