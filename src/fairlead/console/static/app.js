@@ -152,7 +152,7 @@ function frame() {
       ),
       h("span", { class: "gap" }),
       h("span", { class: "faint", id: "user" }, userName()),
-      h("button", { title: "Keys (?)", onclick: help }, "Keys"),
+      h("button", { class: "keys", title: "Keys (?)", onclick: help }, "Keys"),
       h("button", { title: "Light or dark (d)", onclick: switchTheme }, "Theme"),
       h("button", { onclick: () => void signOut() }, "Sign out"),
     ),

@@ -35,7 +35,7 @@ const RULES = {
   "pods.": podState,
   "nodes.": nodeState,
   "namespaces.": phaseState,
-  "persistentvolumeclaims.": phaseState,
+  "persistentvolumeclaims.": claimState,
   "persistentvolumes.": phaseState,
   "replicationcontrollers.": replicaState,
   "replicasets.apps": replicaState,
@@ -44,6 +44,7 @@ const RULES = {
   "daemonsets.apps": (object) =>
     workloadState(object, object.status?.desiredNumberScheduled, object.status?.numberReady),
   "jobs.batch": jobState,
+  "horizontalpodautoscalers.autoscaling": scalerState,
 };
 
 /**
@@ -240,6 +241,30 @@ function nodeState(node) {
   return node.spec?.unschedulable
     ? told("Cordoned", "warn", { message: "takes no new pods" })
     : told("Ready", "good");
+}
+
+/**
+ * @param {any} claim
+ * @returns {State}
+ */
+function claimState(claim) {
+  const state = phaseState(claim);
+  if (claim.status?.phase !== "Pending" || state.why) return state;
+  const name = claim.spec?.storageClassName;
+  return { ...state, why: name ? `no volume of class ${name} yet` : "no volume yet" };
+}
+
+/**
+ * How many replicas an autoscaler has made, where nothing keeps it from that.
+ * @param {any} scaler
+ * @returns {State}
+ */
+function scalerState(scaler) {
+  const state = conditionState(scaler);
+  if (state.tone === "bad" || state.tone === "warn") return state;
+  const { minReplicas = 1, maxReplicas } = scaler.spec;
+  const { currentReplicas = 0 } = scaler.status ?? {};
+  return { ...state, word: `${currentReplicas} of ${minReplicas} to ${maxReplicas}` };
 }
 
 /**

@@ -3,6 +3,7 @@
 import { h } from "../../core/dom.js";
 import { keptIn, revisionsAmong } from "../../core/revisions.js";
 import { showDifference } from "../../parts/difference.js";
+import { counted } from "../../parts/bits.js";
 import { offer } from "../../parts/doing.js";
 import { ago } from "../../parts/steady.js";
 import { goingBackTo, templateText } from "../actions/undoing.js";
@@ -49,7 +50,7 @@ function revisionTable(at, revisions) {
         h("strong", {}, `Revision ${one.number}`),
         isNewest && h("span", { class: "badge" }, "newest"),
         h("span", { class: "mono wrap" }, images.join(", ")),
-        one.pods !== null && h("span", { class: "faint" }, `${one.pods} pods`),
+        one.pods !== null && h("span", { class: "faint" }, counted(one.pods, "pod")),
         h("span", { class: "faint" }, ago(one.created), " ago"),
         one.why && h("span", { class: "faint wrap" }, one.why),
         !isNewest && goingBack(at, one, revisions),
