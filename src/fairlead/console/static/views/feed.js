@@ -161,7 +161,10 @@ class FeedView {
    */
   #lines(changes) {
     if (!this.grouped.checked) return withGaps(changes, this.feed.gaps);
-    const groups = [...Map.groupBy(changes, actorOf)].sort(([a], [b]) => a.localeCompare(b));
+    const isSystem = (/** @type {string} */ name) => Number(name.startsWith("system:"));
+    const groups = [...Map.groupBy(changes, actorOf)].sort(
+      ([a], [b]) => isSystem(a) - isSystem(b) || a.localeCompare(b), // people first
+    );
     return [
       ...this.feed.gaps.slice(-1),
       ...groups.flatMap(([head, found]) => [
