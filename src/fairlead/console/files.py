@@ -2,7 +2,7 @@
 
 Every file is served at two paths: under its own name, revalidated by browsers each time, and in a
 folder named by a hash over all files, cached by browsers forever. The index page refers to scripts
-and styles in that folder; their relative imports resolve there, too.
+and styles in that folder. Browsers run one script, into which all modules are joined.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from fairlead.api.request import Request
 from fairlead.base.errors import no_such_path
 from fairlead.base.files import file_beside
 from fairlead.console import PATH
+from fairlead.console.joining import joined
 from fairlead.wire.incoming.exchange import Header
 from fairlead.wire.incoming.transfer import respond_in_pieces
 
 _INDEX = "index.html"
+_FIRST, _JOINED = "app.js", "joined.js"
 _TYPES = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",
@@ -130,6 +132,9 @@ def own_directory() -> Path:
 def served_from(directory: Path) -> Files:
     """Return the files of a directory."""
     contents = dict(sorted(_contents(directory, "")))
+    if _FIRST in contents:
+        scripts = {name: script for name, script in contents.items() if name.endswith(".js")}
+        contents[_JOINED] = joined(scripts, _FIRST)
     listed = ((name.encode(), sha256(content).digest()) for name, content in contents.items())
     folder = _hash(b"".join(part for pair in listed for part in pair))
     if _INDEX in contents:

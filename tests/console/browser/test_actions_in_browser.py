@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.browser import PHONE, Visitor
 from support.client import Object
+from support.definitions import Kind, version
 from support.namespaces import Space, random_word
 from support.simulation import Pods, container
 from support.waiting import eventually
@@ -68,6 +69,50 @@ def test_a_deployment_is_scaled_restarted_and_paused(returning: Visit, space: Sp
     assert deployments.read("web")["spec"]["paused"] is True
     do(visitor, act(visitor, "Resume"), "Resume")
     assert not deployments.read("web")["spec"].get("paused")
+
+
+@pytest.mark.both_dialects
+def test_a_custom_kind_is_scaled_by_its_own_field(visit: Visit, space: Space) -> None:
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"}
+    kind = Kind(space, version(subresources={"scale": paths})).install()
+    kind.create("boat", spec={"size": 2})
+    visitor = visit(space.server, f"#/objects/{kind.group}/{kind.plural}/{space.name}/boat")
+    dialog = act(visitor, "Scale")
+    expect(dialog.get_by_label("Replicas")).to_have_value("2")
+    dialog.get_by_label("Replicas").fill("5")
+    expect(dialog.locator(".command")).to_contain_text(f"scale {kind.name}/boat --replicas=5")
+    do(visitor, dialog, "Scale")
+    assert kind.collection().read("boat")["spec"]["size"] == 5
+
+
+def test_a_kind_without_a_scale_is_not_scaled(returning: Visit, kubernetes: Space) -> None:
+    kubernetes.config_maps.create("a")
+    visitor = returning(kubernetes.server, route(kubernetes, "configmaps", "a"))
+    expect(actions(visitor).get_by_role("button")).to_have_text(["Delete this ConfigMap…"])
+
+
+def test_a_rollout_is_undone_from_the_actions(returning: Visit, pods: Pods) -> None:
+    deployments = pods.space.collection("deployments", "apps")
+    deployments.create("web", spec=WORKLOAD)
+    sets = pods.space.collection("replicasets", "apps")
+    for count, image in enumerate(("nginx:2", "nginx:3"), start=1):
+        eventually(lambda count=count: len(sets.names()) == count, "the revision is there")
+        template = {**TEMPLATE, "spec": {"containers": [container(image=image)]}}
+        deployments.patch("web", {"spec": {"template": template}})
+    visitor = returning(pods.server, route(pods.space, "deployments", "web", "apps"))
+    dialog = act(visitor, "Undo")
+    change = dialog.get_by_role("region", name="What would change")
+    expect(change).to_contain_text("image: nginx:2")
+    dialog.get_by_label("Revision").select_option("1")
+    expect(change).not_to_contain_text("image: nginx:2")
+    expect(dialog.locator(".command")).to_contain_text(
+        "kubectl rollout undo deployment/web --to-revision=1"
+    )
+    visitor.picture("undo")
+    assert visitor.findings() == []
+    do(visitor, dialog, "Go back to this")
+    [one] = deployments.read("web")["spec"]["template"]["spec"]["containers"]
+    assert one["image"] == container()["image"]
 
 
 def test_what_is_not_allowed_is_not_offered(returning: Visit, kubernetes: Space) -> None:
@@ -193,6 +238,38 @@ def test_removing_a_finalizer_says_what_it_means(returning: Visit, kubernetes: S
         do(visitor, dialog, "Remove it")
     expect(visitor.page.get_by_text("deleted", exact=True)).to_be_visible()
     assert kubernetes.config_maps.get("held").status == 404
+
+
+@pytest.mark.both_dialects
+def test_a_namespace_names_what_holds_it_and_lets_go(visit: Visit, space: Space) -> None:
+    namespaces = space.everywhere("namespaces")
+    name = random_word()
+    held = {"spec": {"finalizers": ["example.com/landlord"]}}
+    assert space.client.post(namespaces.path, {"metadata": {"name": name}, **held}).status == 201
+    space.client.post(
+        f"{namespaces.path}/{name}/configmaps",
+        {"metadata": {"name": "left", "finalizers": ["example.com/guard"]}},
+    )
+    namespaces.delete(name)
+    visitor = visit(space.server, f"#/objects/core/namespaces/-/{name}")
+    why = visitor.page.get_by_role("region", name="Why it is not well")
+    expect(why).to_contain_text("Its deletion waits for the finalizer example.com/landlord")
+    expect(why).to_contain_text("ConfigMap left: is still in it and waits for the finalizer")
+    dialog = act(visitor, "Remove a finalizer of its content")
+    dialog.get_by_label("Finalizer").select_option("kubernetes")
+    expect(dialog).to_contain_text("out of reach until there is a namespace of this name again")
+    dialog.get_by_label("Finalizer").select_option("example.com/landlord")
+    expect(dialog).to_contain_text("Whoever put it there")
+    expect(dialog.locator(".command")).to_contain_text(
+        """jq '.spec.finalizers -= ["example.com/landlord"]'"""
+    )
+    visitor.picture("namespace-held")
+    assert visitor.findings() == []
+    do(visitor, dialog, "Remove it")
+    expect(why).not_to_contain_text("landlord")
+    body = {"metadata": {"finalizers": None}}
+    space.client.patch(f"{namespaces.path}/{name}/configmaps/left", body)
+    expect(visitor.page.get_by_text("deleted", exact=True)).to_be_visible()
 
 
 def test_several_rows_are_deleted_at_once(returning: Visit, kubernetes: Space) -> None:

@@ -131,6 +131,10 @@ function frame() {
     const run = whenIn(() => go(`#/${name}`));
     bind({ key, says: title.toLowerCase(), run }, framed.signal);
   }
+  if (!catalogue.about.foreign) {
+    const run = whenIn(() => go("#/travel?ask=yes"));
+    bind({ key: "@", says: "go to a moment of the past", run }, framed.signal);
+  }
   fill(
     byId("app"),
     h("a", { class: "skip", href: "#main", onclick: skip }, "Skip to content"),
@@ -148,7 +152,7 @@ function frame() {
       ),
       h("span", { class: "gap" }),
       h("span", { class: "faint", id: "user" }, userName()),
-      h("button", { title: "Keys (?)", onclick: help }, "Keys"),
+      h("button", { class: "keys", title: "Keys (?)", onclick: help }, "Keys"),
       h("button", { title: "Light or dark (d)", onclick: switchTheme }, "Theme"),
       h("button", { onclick: () => void signOut() }, "Sign out"),
     ),

@@ -34,6 +34,6 @@ export function inside({ namespace }) {
 }
 
 /** @param {string} word for a shell */
-function quoted(word) {
+export function quoted(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -48,6 +48,19 @@ export class Followed extends Live {
     }
   }
 
+  /**
+   * List it, and leave it at that.
+   * @param {AbortSignal} signal
+   */
+  async once(signal) {
+    try {
+      await this.list(signal);
+      this.become("live", "");
+    } catch (error) {
+      if (!isAborted(error)) this.become("waiting", reasonOf(error));
+    }
+  }
+
   /** @param {AbortSignal} signal */
   async #watch(signal) {
     const query = {

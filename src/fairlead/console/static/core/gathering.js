@@ -5,6 +5,7 @@ import { ApiError, getJson, isAborted, reasonOf } from "./api.js";
 import { Feed } from "./feed.js";
 import { list, metadataType } from "./listing.js";
 import { Live } from "./live.js";
+import { exactly } from "./past.js";
 import { collectionPath, objectPath } from "./paths.js";
 import { STATELESS } from "./relations.js";
 import { Rights } from "./rights.js";
@@ -170,13 +171,11 @@ export class Gathering extends Live {
   async #list(kind, signal) {
     const gathered = /** @type {Gathered} */ (this.kinds.get(kind));
     const accept = gathered.isWhole ? undefined : metadataType(this.catalogue);
-    const { revision } = this;
-    /** @type {Record<string, string>} */
-    const query = revision ? { resourceVersion: revision, resourceVersionMatch: "Exact" } : {};
+    const query = exactly(this.revision);
     const path = collectionPath(kind, this.namespace);
     try {
       const { items, total } = await list(path, { accept, query, maximum: MAX_OBJECTS, signal });
-      gathered.items = new Map(items.map((one) => [idOf(one.metadata), one]));
+      gathered.items = new Map(items.map((one) => [idOf(one.metadata), latest(gathered, one)]));
       const unseen = total - items.length;
       if (unseen) this.problems.set(kind.plural, `the last ${unseen} of ${total} ${kind.plural}`);
       else this.problems.delete(kind.plural);
@@ -205,6 +204,18 @@ export class Gathering extends Live {
     }
     this.tell();
   }
+}
+
+/**
+ * The same object as before where it did not change: what was found out about it is remembered.
+ * @param {Gathered} gathered
+ * @param {any} object
+ */
+function latest({ items }, object) {
+  const known = items.get(idOf(object.metadata));
+  const { uid, resourceVersion } = object.metadata;
+  const isSame = known?.metadata.uid === uid && known.metadata.resourceVersion === resourceVersion;
+  return isSame ? known : object;
 }
 
 /** @param {{namespace?: string, name: string}} metadata */

@@ -11,6 +11,7 @@ import { getJson } from "./api.js";
  * @property {boolean} namespaced
  * @property {string[]} verbs
  * @property {string[]} shortNames
+ * @property {string[]} parts its subresources
  */
 /**
  * What is known about the server. A foreign one is no Fairlead server: it has no history. `context`
@@ -112,6 +113,7 @@ function kindsWithin({ metadata, versions }) {
         namespaced: one.scope === "Namespaced",
         verbs: one.verbs,
         shortNames: one.shortNames,
+        parts: (one.subresources ?? []).map((/** @type {any} */ part) => part.subresource),
       }))
       .filter(isSound)
       .map((/** @type {any} */ one) => kindFrom(metadata.name ?? "", version, one)),
@@ -183,7 +185,12 @@ async function kindsOf(group, version, signal) {
   });
   /** @type {any[]} */
   const resources = Array.isArray(list?.resources) ? list.resources : [];
-  return resources.filter(isSound).map((one) => kindFrom(group, version, one));
+  const names = resources.map((one) => String(one?.name));
+  return resources.filter(isSound).map((one) => {
+    const within = names.filter((name) => name.startsWith(`${one.name}/`));
+    const parts = within.map((name) => name.slice(one.name.length + 1));
+    return kindFrom(group, version, { ...one, parts });
+  });
 }
 
 /**
@@ -192,8 +199,8 @@ async function kindsOf(group, version, signal) {
  * @param {any} resource as discovery tells it
  * @returns {Kind}
  */
-function kindFrom(group, version, { name, kind, namespaced, verbs, shortNames = [] }) {
-  return { group, version, plural: name, kind, namespaced, verbs, shortNames };
+function kindFrom(group, version, { name, kind, namespaced, verbs, shortNames = [], parts = [] }) {
+  return { group, version, plural: name, kind, namespaced, verbs, shortNames, parts };
 }
 
 /**

@@ -18,6 +18,7 @@ import { collectionPath } from "./paths.js";
  */
 /** @typedef {{labelSelector?: string, fieldSelector?: string}} Selectors */
 
+const FIRST = 100; // rows of the first page: more than are seen at once
 const PAGE = 500;
 const MAX_ROWS = 50_000; // rows that are asked for
 
@@ -55,7 +56,8 @@ export class LiveTable extends Followed {
     let next = "";
     let version = "";
     do {
-      const query = { ...this.selectors, limit: PAGE, continue: next };
+      const limit = next || !isFirst ? PAGE : FIRST;
+      const query = { ...this.selectors, limit, continue: next };
       const table = await getJson(this.path, { accept: this.accept, query, signal });
       this.columns = table.columnDefinitions ?? this.columns;
       for (const row of table.rows ?? []) this.touched.add(take(rows, row));

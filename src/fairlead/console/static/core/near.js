@@ -1,6 +1,7 @@
 /** What is looked at beside an object to tell how it is: lists of its pods, its parts and others. */
 
 import { LiveList } from "./live_list.js";
+import { exactly } from "./past.js";
 import { collectionPath } from "./paths.js";
 
 /** @import {Catalogue} from "./kinds.js" */
@@ -17,9 +18,11 @@ export class Near extends EventTarget {
    * @param {string} namespace
    * @param {Rights} rights
    * @param {AbortSignal} signal
+   * @param {number} [revision] as it was then, if that is wanted
    */
-  constructor(catalogue, namespace, rights, signal) {
+  constructor(catalogue, namespace, rights, signal, revision = 0) {
     super();
+    this.revision = revision;
     this.catalogue = catalogue;
     this.namespace = namespace;
     this.rights = rights;
@@ -81,10 +84,14 @@ export class Near extends EventTarget {
     const id = [key, namespace, selectors.labelSelector, selectors.fieldSelector].join(" ");
     const known = this.#lists.get(id);
     if (known) return known;
-    const made = new LiveList(collectionPath(kind, namespace), { ...selectors });
+    const { revision } = this;
+    const made = new LiveList(collectionPath(kind, namespace), {
+      ...selectors,
+      ...exactly(revision),
+    });
     this.#lists.set(id, made);
     made.addEventListener("changed", () => this.dispatchEvent(new Event("changed")));
-    void made.run(this.signal);
+    void (revision ? made.once(this.signal) : made.run(this.signal));
     return made;
   }
 }

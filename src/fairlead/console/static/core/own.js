@@ -10,3 +10,13 @@
 export function own(table, name) {
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
+
+/**
+ * The value of an annotation or a label by its name, whatever its domain is.
+ * @param {Record<string, string> | undefined} map
+ * @param {RegExp} name
+ */
+export function valueNamed(map = {}, name) {
+  const found = Object.keys(map).find((one) => name.test(one));
+  return found === undefined ? undefined : own(map, found);
+}

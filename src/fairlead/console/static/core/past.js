@@ -60,6 +60,16 @@ export async function stateAt(path, revision, signal) {
   }
 }
 
+/**
+ * What a list is asked with to be as it was at a revision; nothing for 0.
+ * @param {number | string} revision
+ * @returns {Record<string, string>}
+ */
+export function exactly(revision) {
+  if (!Number(revision)) return {};
+  return { resourceVersion: String(revision), resourceVersionMatch: "Exact" };
+}
+
 /** @param {Change} change */
 export function revisionOf(change) {
   return Number(change.resourceVersion);
@@ -108,5 +118,14 @@ export function kindOf(change, catalogue) {
   const { group = "", version = "", kind = "", resource: plural = "", namespace } = change;
   const known = catalogue.find(group, plural);
   if (known) return known;
-  return { group, version, plural, kind, namespaced: !!namespace, verbs: [], shortNames: [] };
+  return {
+    group,
+    version,
+    plural,
+    kind,
+    namespaced: !!namespace,
+    verbs: [],
+    shortNames: [],
+    parts: [],
+  };
 }

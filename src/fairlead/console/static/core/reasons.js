@@ -10,6 +10,7 @@ import { conditionsOf, stateOf, toneOf } from "./states.js";
 const RANK = { bad: 0, warn: 1, "": 2, good: 3 };
 const PODS = "pods.";
 const FEW = 3; // pods that are named
+const OF_SERVER = "kubernetes"; // the finalizer that the server itself puts on namespaces
 /** By the reason for which a pod waits: what can be done about it. @type {Record<string, string>} */
 const HINTS = {
   Unschedulable: "Look at what the nodes have left, or at taints and selectors of nodes.",
@@ -87,7 +88,10 @@ export function deletionReasons({ metadata, spec }) {
   return holders.map((one) => ({
     tone: /** @type {Tone} */ ("warn"),
     text: `Its deletion waits for the finalizer ${one}`,
-    hint: "Whoever put it there takes it away when it has cleaned up.",
+    hint:
+      one === OF_SERVER
+        ? "The server takes it away when nothing is left in it."
+        : "Whoever put it there takes it away when it has cleaned up.",
   }));
 }
 

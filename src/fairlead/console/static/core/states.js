@@ -1,6 +1,7 @@
 /** How an object is, in a word and with a tone. */
 
 import { own } from "./own.js";
+import { presentTime } from "./time.js";
 
 /** @import {Catalogue, Kind} from "./kinds.js" */
 /** @typedef {"good" | "warn" | "bad" | ""} Tone */
@@ -34,7 +35,7 @@ const RULES = {
   "pods.": podState,
   "nodes.": nodeState,
   "namespaces.": phaseState,
-  "persistentvolumeclaims.": phaseState,
+  "persistentvolumeclaims.": claimState,
   "persistentvolumes.": phaseState,
   "replicationcontrollers.": replicaState,
   "replicasets.apps": replicaState,
@@ -43,6 +44,7 @@ const RULES = {
   "daemonsets.apps": (object) =>
     workloadState(object, object.status?.desiredNumberScheduled, object.status?.numberReady),
   "jobs.batch": jobState,
+  "horizontalpodautoscalers.autoscaling": scalerState,
 };
 
 /**
@@ -144,7 +146,7 @@ function podState(pod) {
   const ready = condition(pod, "Ready");
   if (phase === "Running" && ready?.status === "True") return told(phase, "good");
   const since = ready?.lastTransitionTime ?? pod.metadata.creationTimestamp;
-  const isSlow = Date.now() - Date.parse(since) > PATIENCE;
+  const isSlow = presentTime() - Date.parse(since) > PATIENCE;
   const word = phase === "Running" ? "Not ready" : phase;
   return told(word, isSlow ? "warn" : "", { ...ready, lastTransitionTime: since });
 }
@@ -179,7 +181,7 @@ function containerTrouble({ name, state = {}, lastState = {}, restartCount = 0 }
       message: endOf(name, terminated),
       lastTransitionTime: terminated.finishedAt,
     });
-  if (last && Date.now() - Date.parse(last.finishedAt) < LATELY)
+  if (last && presentTime() - Date.parse(last.finishedAt) < LATELY)
     return told("Restarting", "warn", {
       message: `${restartCount} restarts; ${endOf(name, last)}`,
       lastTransitionTime: last.finishedAt,
@@ -239,6 +241,30 @@ function nodeState(node) {
   return node.spec?.unschedulable
     ? told("Cordoned", "warn", { message: "takes no new pods" })
     : told("Ready", "good");
+}
+
+/**
+ * @param {any} claim
+ * @returns {State}
+ */
+function claimState(claim) {
+  const state = phaseState(claim);
+  if (claim.status?.phase !== "Pending" || state.why) return state;
+  const name = claim.spec?.storageClassName;
+  return { ...state, why: name ? `no volume of class ${name} yet` : "no volume yet" };
+}
+
+/**
+ * How many replicas an autoscaler has made, where nothing keeps it from that.
+ * @param {any} scaler
+ * @returns {State}
+ */
+function scalerState(scaler) {
+  const state = conditionState(scaler);
+  if (state.tone === "bad" || state.tone === "warn") return state;
+  const { minReplicas = 1, maxReplicas } = scaler.spec;
+  const { currentReplicas = 0 } = scaler.status ?? {};
+  return { ...state, word: `${currentReplicas} of ${minReplicas} to ${maxReplicas}` };
 }
 
 /**

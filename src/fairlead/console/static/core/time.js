@@ -7,11 +7,27 @@ const UNITS = /** @type {const} */ ([
   ["s", 1],
 ]);
 
+/** The moment of the past that is shown, in milliseconds. */
+let shown = NaN;
+
+/**
+ * Show a moment of the past: ages and durations are told as of then.
+ * @param {number} moment in milliseconds; not a number for now
+ */
+export function showMoment(moment) {
+  shown = moment;
+}
+
+/** What time it is on the page: that of the moment that is shown, or now. */
+export function presentTime() {
+  return Number.isNaN(shown) ? Date.now() : shown;
+}
+
 /**
  * @param {string | undefined} moment
  * @param {number} [now] in milliseconds
  */
-export function age(moment, now = Date.now()) {
+export function age(moment, now = presentTime()) {
   if (!moment) return "";
   let seconds = Math.max(0, Math.round((now - Date.parse(moment)) / 1000));
   if (Number.isNaN(seconds)) return "";

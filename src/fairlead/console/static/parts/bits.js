@@ -15,6 +15,15 @@ export function bar(...children) {
 }
 
 /**
+ * A number of things in words.
+ * @param {number} count
+ * @param {string} thing one of them
+ */
+export function counted(count, thing) {
+  return `${count} ${thing}${count === 1 ? "" : "s"}`;
+}
+
+/**
  * A field of a form, with its label above it.
  * @param {string} label
  * @param {HTMLElement} control

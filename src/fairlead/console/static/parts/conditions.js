@@ -2,12 +2,13 @@
 
 import { h, svg } from "../core/dom.js";
 import { toneOf } from "../core/states.js";
-import { age, clock } from "../core/time.js";
+import { age, clock, presentTime } from "../core/time.js";
 import { ago } from "./steady.js";
 
 const WIDTH = 240; // of the axis, in its own units
 const HEIGHT = 16;
 const EDGE = 6;
+const RECENT = 1_000; // milliseconds; what is older is not now
 const TICKS = [10, 60, 600, 3_600, 36_000, 86_400, 864_000, 8_640_000]; // seconds
 
 /**
@@ -16,12 +17,13 @@ const TICKS = [10, 60, 600, 3_600, 36_000, 86_400, 864_000, 8_640_000]; // secon
  * @param {string} created the beginning of the axis
  * @param {number} [now] in milliseconds
  */
-export function timeline(conditions, created, now = Date.now()) {
+export function timeline(conditions, created, now = presentTime()) {
   const moments = [created, ...conditions.map((one) => one.lastTransitionTime)];
   const oldest = Math.max(10, ...moments.map((one) => secondsTo(one, now)).filter(Number.isFinite));
   /** @param {number} seconds ago */
   const across = (seconds) =>
     EDGE + (WIDTH - 2 * EDGE) * (1 - Math.log1p(seconds) / Math.log1p(oldest));
+  const isThen = Date.now() - now > RECENT;
   const ticks = TICKS.filter((one) => one < oldest / 2);
   const ordered = [...conditions].sort(
     (a, b) => secondsTo(b.lastTransitionTime, now) - secondsTo(a.lastTransitionTime, now),
@@ -35,7 +37,7 @@ export function timeline(conditions, created, now = Date.now()) {
       h(
         "tr",
         {},
-        ["Condition", "Status", axis(ticks, oldest, across), "For", "Why"].map((one) =>
+        ["Condition", "Status", axis(ticks, oldest, across, isThen), "For", "Why"].map((one) =>
           h("th", { scope: "col" }, one),
         ),
       ),
@@ -92,8 +94,9 @@ function row(condition, ticks, across, now) {
  * @param {number[]} ticks
  * @param {number} oldest
  * @param {(seconds: number) => number} across
+ * @param {boolean} isThen whether it ends in the past
  */
-function axis(ticks, oldest, across) {
+function axis(ticks, oldest, across, isThen) {
   /**
    * @param {number} seconds
    * @param {string} text
@@ -110,7 +113,7 @@ function axis(ticks, oldest, across) {
     ticks
       .filter((one) => across(one) > 50 && across(one) < WIDTH - 40)
       .map((one) => mark(one, named(one), "middle")),
-    mark(0, "now", "end"),
+    mark(0, isThen ? "then" : "now", "end"),
   );
 }
 

@@ -35,9 +35,11 @@ export class Timeline extends EventTarget {
    * @param {string} label
    * @param {URLSearchParams} query
    * @param {AbortSignal} signal
+   * @param {boolean} [isComparing] whether the moment is compared with another one
    */
-  constructor(label, query, signal) {
+  constructor(label, query, signal, isComparing = true) {
     super();
+    this.isComparing = isComparing;
     // Revisions that the address names, until there are points.
     this.wanted = [Number(query.get("at")), Number(query.get("with"))];
     this.marks = h("datalist", { id: "timeline-marks" });
@@ -55,7 +57,7 @@ export class Timeline extends EventTarget {
     this.axis = new TimeAxis(({ from, to }) => this.#choose(from, to));
     this.moment = h("input", {
       type: "text",
-      size: 16,
+      size: 20,
       placeholder: "08:36, two minutes ago",
       "aria-label": "Go to a moment",
     });
@@ -70,7 +72,7 @@ export class Timeline extends EventTarget {
         h("button", { title: "Step back ([)", onclick: () => this.#step(-1) }, "◂ Back"),
         h("button", { title: "Step forward (])", onclick: () => this.#step(1) }, "Forward ▸"),
         this.player,
-        h("label", {}, faint("Compare with "), this.mode),
+        isComparing && h("label", {}, faint("Compare with "), this.mode),
         h("form", { class: "bar", onsubmit: goTo }, this.moment, h("button", {}, "Go")),
         this.place,
       ),
@@ -145,7 +147,7 @@ export class Timeline extends EventTarget {
    */
   #choose(from, to) {
     this.#play(false);
-    if (from !== to) {
+    if (from !== to && this.isComparing) {
       this.mode.value = "chosen";
       this.#other = this.#placeOf(from);
     }
@@ -201,9 +203,10 @@ export class Timeline extends EventTarget {
     tell(this.slider, this.#at, at);
     tell(this.otherSlider, this.#other, this.#points[this.#other]);
     this.otherSlider.hidden = !isChosen;
-    const other = against ? this.#points.indexOf(against) : this.#at;
+    const other = against && this.isComparing ? this.#points.indexOf(against) : this.#at;
     this.axis.show(this.#times, this.#times[this.#at], this.#times[other]);
-    const kept = [isLast ? "" : at?.revision, isChosen ? against?.revision : ""].join(" ");
+    const isNow = isLast && this.isComparing;
+    const kept = [isNow ? "" : at?.revision, isChosen ? against?.revision : ""].join(" ");
     // Browsers mind addresses that change all the time.
     if (kept !== this.#kept) ["at", "with"].forEach((name, i) => keep(name, kept.split(" ")[i]));
     this.#kept = kept;

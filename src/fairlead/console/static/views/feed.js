@@ -27,7 +27,7 @@ const COLUMNS = [
   { title: "Who", width: "minmax(9rem, 1.2fr)" },
   { title: "What", width: "6.5rem" },
   { title: "Kind", width: "minmax(6rem, .8fr)" },
-  { title: "Object", width: "minmax(10rem, 1.6fr)" },
+  { title: "Object", width: "minmax(13rem, 1.6fr)" },
   { title: "Fields", width: "minmax(10rem, 2.5fr)" },
 ];
 const UNSORTED = { column: -1, descending: false };
@@ -44,6 +44,9 @@ class FeedView {
   /** What is shown while it is paused. @type {Change[] | null} */
   #held = null;
   #heldCount = 0;
+  /** Places of columns. Where there is little room, what changed is seen first. */
+  #order = matchMedia("(max-width: 700px)").matches ? [0, 4, 2, 1, 3, 5] : [0, 1, 2, 3, 4, 5];
+  #columns = this.#order.map((index) => COLUMNS[index]);
   /** Whose changes are all shown. @type {Set<string>} */
   #open = new Set();
 
@@ -74,7 +77,10 @@ class FeedView {
     this.state = h("span", { class: "faint", role: "status" });
     this.grid = new Grid({
       label: "Changes",
-      cells: (/** @type {Line} */ line) => this.#cells(line),
+      cells: (/** @type {Line} */ line) => {
+        const cells = this.#cells(line);
+        return "head" in line ? cells : this.#order.map((index) => cells[index]);
+      },
       identity: (line) => ("change" in line ? line.change : line),
       // What lines show depends on their order.
       mark: (line) => ("head" in line ? "group" : this.grouped.checked ? "" : "timed"),
@@ -127,7 +133,7 @@ class FeedView {
     offer(this.kind, "every kind", new Set(changes.map((one) => one.kind ?? "")));
     offer(this.who, "everybody", new Set(changes.map(actorOf)));
     const lines = this.#lines(changes.filter(this.#fits()).reverse());
-    this.grid.show(COLUMNS, lines, UNSORTED);
+    this.grid.show(this.#columns, lines, UNSORTED);
     this.#tell();
   }
 
@@ -155,7 +161,10 @@ class FeedView {
    */
   #lines(changes) {
     if (!this.grouped.checked) return withGaps(changes, this.feed.gaps);
-    const groups = [...Map.groupBy(changes, actorOf)].sort(([a], [b]) => a.localeCompare(b));
+    const isSystem = (/** @type {string} */ name) => Number(name.startsWith("system:"));
+    const groups = [...Map.groupBy(changes, actorOf)].sort(
+      ([a], [b]) => isSystem(a) - isSystem(b) || a.localeCompare(b), // people first
+    );
     return [
       ...this.feed.gaps.slice(-1),
       ...groups.flatMap(([head, found]) => [

@@ -28,11 +28,10 @@ export async function show(place) {
   const notes = new Notes(catalogue, namespace, rights);
   survey.addEventListener("changed", () => board.showSurvey(survey));
   notes.addEventListener("changed", () => board.showNotes(notes));
-  const begun = heed(feed, survey, board);
+  heed(feed, survey, board);
   board.showSurvey(survey);
-  void notes.run(signal);
   void feed.run(signal);
-  await begun;
+  void notes.run(signal);
   await survey.run(signal);
 }
 
@@ -41,22 +40,20 @@ export async function show(place) {
  * @param {Feed} feed
  * @param {Survey} survey
  * @param {Board} board
- * @returns {Promise<unknown>} when it is known whether there is a feed
  */
 function heed(feed, survey, board) {
   let heeded = 0;
-  return new Promise((resolve) => {
-    feed.addEventListener("changed", () => {
-      const isFed = feed.state === "live";
-      const fresh = feed.count - heeded;
-      heeded = feed.count;
-      // What happened while there was no feed was missed, and so is what it has let go.
-      if (isFed !== survey.isFed || fresh > KEPT) survey.touchAll();
-      else if (fresh) for (const one of feed.changes.slice(-fresh)) survey.touch(one);
-      survey.isFed = isFed;
-      board.recent.show(feed.changes.slice(-RECENT).reverse());
-      if (feed.state !== "loading") resolve(undefined);
-    });
+  let wasFed = false;
+  feed.addEventListener("changed", () => {
+    const isFed = feed.state === "live";
+    const fresh = feed.count - heeded;
+    heeded = feed.count;
+    if (isFed && !wasFed && !feed.gaps.length) survey.catchUp(feed.since, feed.changes);
+    // What happened while there was no feed was missed, and so is what it has let go.
+    else if (isFed !== wasFed || fresh > KEPT) survey.touchAll();
+    else if (fresh) for (const one of feed.changes.slice(-fresh)) survey.touch(one);
+    wasFed = survey.isFed = isFed;
+    board.recent.show(feed.changes.slice(-RECENT).reverse());
   });
 }
 

@@ -54,7 +54,7 @@ const GRAPHS = [
     each,
     (all) => [{ name: "", values: all.map((one) => one.commits[0] / one.seconds) }],
   ],
-  ["Revision", String, (all) => [line(all, "", "revision")]],
+  ["Revision", (value) => String(Math.round(value)), (all) => [line(all, "", "revision")]],
   ["Objects", shortText, (all) => [line(all, "", "objects")]],
   ["Size of the store", bytes, (all) => [line(all, "", "bytes")]],
   [

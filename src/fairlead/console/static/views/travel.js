@@ -69,6 +69,7 @@ class TravelView {
       this.facts,
       h("div", { class: "beside" }, this.things, this.detail),
     );
+    if (this.place.route.query.has("ask")) this.timeline.moment.focus();
   }
 
   async run() {
@@ -188,7 +189,9 @@ class TravelView {
   #detail(from, to) {
     const thing = this.#chosen;
     if (!thing) return fill(this.detail, faint("Choose an object to see what is different."));
-    fill(this.detail, link(thing.kind, thing, to), this.compared.element);
+    const then = `${objectRoute(thing.kind, thing, "summary")}?at=${to}`;
+    const summary = h("a", { class: "inline", href: then }, "Summary as it was");
+    fill(this.detail, bar(link(thing.kind, thing, to), summary), this.compared.element);
     void this.compared.show(objectPath(thing.kind, thing), from, to);
   }
 }

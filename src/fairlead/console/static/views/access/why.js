@@ -20,6 +20,7 @@ import { asking, attributesOf, inWords, readPolicy, review, rolesGroup } from ".
 /** @import {Readable} from "./question.js" */
 
 const MAX_ROWS = 50; // near misses
+const NEAR = 2; // differences between a rule and one that would allow it
 const MAX_ROLES = 5; // that would do
 
 /** @param {Place} place */
@@ -165,9 +166,9 @@ function nearest(place, asked, who, { policy }) {
   const [found] = [...grants].sort((a, b) => far(a) - far(b));
   const roles = policy.allowing(asked).slice(0, MAX_ROLES);
   return [
-    found && far(found) < Infinity
+    found && far(found) <= NEAR
       ? nearestRule(place, asked, found)
-      : h("p", {}, "No role is bound to them that says anything of this."),
+      : h("p", {}, "No rule of a role that is bound to them comes near this."),
     roles.length > 0 &&
       h(
         "p",

@@ -1,17 +1,13 @@
 /** Actions that change a field: the number of replicas, whether something is paused, and others. */
 
+import { getJson } from "../../core/api.js";
 import { h } from "../../core/dom.js";
+import { objectPath } from "../../core/paths.js";
 import { labelled } from "../../parts/bits.js";
 import { allOf, commands, each, merge, referenceOf } from "./parts.js";
 
 /** @import {Action, Right, Target} from "./parts.js" */
 
-const SCALED = [
-  "deployments.apps",
-  "replicasets.apps",
-  "statefulsets.apps",
-  "replicationcontrollers.",
-];
 const ROLLED = ["deployments.apps", "statefulsets.apps", "daemonsets.apps"];
 const DEPLOYMENTS = ["deployments.apps"];
 const SUSPENDED = ["cronjobs.batch", "jobs.batch"];
@@ -21,10 +17,10 @@ const CHANGES = /** @type {Right[]} */ ([["patch"]]);
 /** @type {Action} */
 export const scale = {
   title: "Scale…",
-  keys: SCALED,
+  part: "scale",
   needs: [["patch", "scale"]],
-  deed: (targets, place) => {
-    const now = targets[0].object?.spec?.replicas ?? 1;
+  deed: async (targets, place) => {
+    const now = await replicasOf(targets[0], place.signal);
     const count = h("input", { type: "number", min: 0, max: 100_000, value: now, required: true });
     return {
       title: `Scale ${allOf(targets)}?`,
@@ -40,6 +36,20 @@ export const scale = {
     };
   },
 };
+
+/**
+ * How many replicas of one are wanted; custom kinds have the number in a field of their own.
+ * @param {Target} target
+ * @param {AbortSignal} signal
+ * @returns {Promise<number>}
+ */
+async function replicasOf({ kind, named, object }, signal) {
+  const { group } = kind;
+  const isKnown = !object || (object.spec?.replicas !== undefined && !group.includes("."));
+  if (isKnown) return object?.spec.replicas ?? 1;
+  const scaled = await getJson(`${objectPath(kind, named)}/scale`, { signal });
+  return scaled.spec?.replicas ?? 0;
+}
 
 /** @type {Action} */
 export const restart = {

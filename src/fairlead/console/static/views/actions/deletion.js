@@ -1,13 +1,12 @@
-/** Deleting objects, with what goes with them, and letting go of what holds a deletion up. */
+/** Deleting objects, with what goes with them. */
 
 import { getJson } from "../../core/api.js";
 import { dependentsOf } from "../../core/dependents.js";
 import { fill, h } from "../../core/dom.js";
 import { objectPath } from "../../core/paths.js";
 import { Rights } from "../../core/rights.js";
-import { labelled } from "../../parts/bits.js";
 import { guarded } from "../../parts/messages.js";
-import { allOf, commands, each, edit, referenceOf, titleOf } from "./parts.js";
+import { allOf, commands, each, referenceOf, titleOf } from "./parts.js";
 
 /** @import {Place} from "../../app.js" */
 /** @import {Action, Target} from "./parts.js" */
@@ -112,48 +111,3 @@ async function remove(target, signal) {
   if (finalizers.length) return `${title} stays until these let go: ${finalizers.join(", ")}`;
   return isEnding ? `${title} is ending.` : `${title} is deleted.`;
 }
-
-/** @type {Action} */
-export const finalizer = {
-  title: "Remove a finalizer…",
-  needs: [["patch"]],
-  isSingle: true,
-  fits: ({ metadata }) => Boolean(metadata.deletionTimestamp && metadata.finalizers?.length),
-  deed: ([target], place) => {
-    const { metadata } = target.object;
-    const options = metadata.finalizers.map((/** @type {string} */ one) => h("option", {}, one));
-    const chosen = h("select", {}, options);
-    const change = () => {
-      const at = metadata.finalizers.indexOf(chosen.value);
-      const path = `/metadata/finalizers/${at}`;
-      return [
-        { op: "test", path, value: chosen.value },
-        { op: "remove", path },
-      ];
-    };
-    const last = metadata.finalizers.length === 1;
-    return {
-      title: `Remove a finalizer of ${titleOf(target)}?`,
-      says: [
-        h(
-          "p",
-          {},
-          "Whoever put it there has not said that it has cleaned up. What it guards (volumes, " +
-            "addresses, objects elsewhere) may stay behind, and nobody will look after it any more.",
-        ),
-        last && h("p", { class: "warn" }, "! It is the last one: the object is gone at once."),
-      ],
-      fields: [labelled("Finalizer", chosen)],
-      command: () =>
-        commands(place, [target], (one) => [
-          ...["patch", referenceOf(one), "--type=json", "-p", JSON.stringify(change())],
-        ]),
-      yes: "Remove it",
-      isGrave: true,
-      run: async (signal) => {
-        await edit(target, change(), signal);
-        return `${titleOf(target)} no longer waits for ${chosen.value}.`;
-      },
-    };
-  },
-};

@@ -22,7 +22,7 @@ import { actionsFor } from "./table.js";
  */
 export async function allowedActions({ catalogue, signal }, kind, named) {
   const key = keyOf(catalogue, kind);
-  const found = actionsFor(key).filter(
+  const found = actionsFor(key, kind).filter(
     (one) => (named.name || !one.isSingle) && isServed(one, kind),
   );
   const allowed = await Promise.all(

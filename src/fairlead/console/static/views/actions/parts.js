@@ -15,6 +15,7 @@ import { MANAGER } from "../object/sending.js";
  * @typedef {object} Action
  * @property {string} title
  * @property {string[]} [keys] of the kinds it is for; it is for all where it names none
+ * @property {string} [part] a subresource that the kind must have
  * @property {Right[]} needs
  * @property {(object: any) => boolean} [fits] whether there is something to do
  * @property {boolean} [isSingle] whether it is for one object at a time

@@ -2,22 +2,16 @@
  * again. */
 
 import { fill, h, svg } from "../../core/dom.js";
-import { objectRoute } from "../../core/paths.js";
 import { curve } from "../../parts/layout.js";
-import { SIGNS } from "../../parts/picture.js";
 import { BOX } from "../../parts/places.js";
+import { inFull, inside, made, wordOf } from "./box.js";
 
 /** @import {Line, Node, Plan} from "../../core/strips.js" */
 /** @import {Point} from "../../parts/places.js" */
-/** @typedef {{element: SVGElement, shown: string, node: Node}} DrawnNode */
+/** @typedef {{element: SVGElement, title: SVGElement, word: SVGElement, place: string, shape: string, state: string, node: Node}} DrawnNode */
 /** @typedef {{element: SVGPathElement, d: string, line: Line}} DrawnLine */
 
-const NAME = 27; // characters of a name that fit in
-const HEAD = 28; // of a kind and a state
-const KIND = 16; // of a kind
-const DOT = 6; // pixels of a member, with the room beside it
-const DOTS = 28; // members in a row
-const BATCH = 80; // nodes that are made between two frames
+const BATCH = 80; // nodes that are made or changed between two frames
 const TOLD = 8; // relations in words
 const LABELS = 30; // lines that are labelled at once
 /** How lines look, by what they mean; all others are of use. @type {Record<string, string>} */
@@ -85,17 +79,18 @@ export class Drawing {
       element.remove();
       this.#nodes.delete(id);
     }
-    let fresh = 0;
+    let left = BATCH;
+    let isWhole = true;
     for (const [id, node] of plan.nodes) {
-      if (!this.#nodes.has(id)) fresh += 1;
-      if (fresh <= BATCH || this.#nodes.has(id)) this.#node(id, node, id === centre);
+      if (left > 0) left -= Number(this.#node(id, node, id === centre));
+      else isWhole = isWhole && this.#isDrawn(id, node, id === centre);
     }
     const isThere = (/** @type {string} */ id) => this.#nodes.has(id);
     this.#drawLines(plan.lines.filter(({ from, to }) => isThere(from) && isThere(to)));
     if (!this.#nodes.has(this.current)) this.#choose(this.#nearest(last ?? { x: 0, y: 0 }));
     if (focused && focused !== this.current) this.focus(this.current);
     if (this.#lit) this.light(this.#lit, true);
-    return fresh <= BATCH;
+    return isWhole;
   }
 
   get hasFocus() {
@@ -222,30 +217,75 @@ export class Drawing {
   }
 
   /**
+   * What decides how a node looks: where it is, what it is and how it is.
    * @param {string} id
    * @param {Node} node
    * @param {boolean} isCentre
    */
-  #node(id, node, isCentre) {
+  #looks(id, { title, name, isOpen, members, state }, isCentre) {
     const { x, y } = this.points.get(id) ?? { x: 0, y: 0 };
-    const { title, name, state, isOpen, members, thing } = node;
     const tones = members.map((one) => one.state.tone || "-").join();
-    const shown = JSON.stringify([x, y, title, name, state, isOpen, tones, isCentre]);
+    return {
+      place: `translate(${x} ${y})`,
+      shape: JSON.stringify([title, name, isOpen, tones, isCentre]),
+      state: JSON.stringify(state),
+    };
+  }
+
+  /**
+   * Whether a node is in the picture as it is.
+   * @param {string} id
+   * @param {Node} node
+   * @param {boolean} isCentre
+   */
+  #isDrawn(id, node, isCentre) {
+    const { place, shape, state } = this.#looks(id, node, isCentre);
     const known = this.#nodes.get(id);
-    if (known?.shown === shown) return void (known.node = node);
-    const element = known?.element ?? elementOf(node);
-    element.setAttribute("data-id", id);
-    element.setAttribute("tabindex", id === this.current ? "0" : "-1");
-    element.setAttribute("transform", `translate(${x} ${y})`);
-    if (members.length) element.setAttribute("aria-expanded", String(isOpen));
+    return known?.place === place && known.shape === shape && known.state === state;
+  }
+
+  /**
+   * Draw a node, or what changed of it.
+   * @param {string} id
+   * @param {Node} node
+   * @param {boolean} isCentre
+   * @returns {boolean} whether there was something to draw
+   */
+  #node(id, node, isCentre) {
+    const looks = this.#looks(id, node, isCentre);
+    const before = this.#nodes.get(id);
+    const drawn = before ?? { ...made(id, node), place: "", shape: "", state: "", node };
+    const { element, title, word } = drawn;
+    const isShaped = drawn.shape !== looks.shape;
+    const isChanged = isShaped || drawn.state !== looks.state;
+    const isMoved = drawn.place !== looks.place;
+    Object.assign(drawn, looks, { node });
+    if (isMoved) element.setAttribute("transform", looks.place);
+    if (isChanged) {
+      element.setAttribute("class", this.#classOf(id, node, isCentre));
+      title.textContent = inFull(node);
+      word.textContent = wordOf(node);
+    }
+    if (isShaped) {
+      element.setAttribute("tabindex", id === this.current ? "0" : "-1");
+      if (node.members.length) element.setAttribute("aria-expanded", String(node.isOpen));
+      fill(element, title, inside(node), word);
+    }
+    if (!before) this.boxes.append(element);
+    this.#nodes.set(id, drawn);
+    return isMoved || isChanged;
+  }
+
+  /**
+   * @param {string} id
+   * @param {Node} node
+   * @param {boolean} isCentre
+   */
+  #classOf(id, { state, members }, isCentre) {
     const kinds = [members.length && "strip", isCentre && "centre", this.#found.has(id) && "found"];
+    const near = this.#nodes.get(id)?.element.classList.contains("near") && "near";
     const looks = ["node", `on-${state.tone || "none"}`, state.word === "missing" && "missing"];
-    element.setAttribute("class", [...looks, ...kinds].filter(Boolean).join(" "));
-    const where = thing.namespace && !members.length && ` in ${thing.namespace}`;
-    const full = `${title} ${name}${where || ""}${state.word && `: ${state.word}`}`;
-    fill(element, svg("title", {}, [full, state.why].filter(Boolean).join(". ")), inside(node));
-    if (!known) this.boxes.append(element);
-    this.#nodes.set(id, { element, shown, node });
+    return [...looks, ...kinds, near].filter(Boolean).join(" ");
   }
 
   /** @param {Line[]} lines */
@@ -282,56 +322,7 @@ export function idOf(target) {
     : "";
 }
 
-/**
- * A link to the object, or a button that opens a strip.
- * @param {Node} node
- */
-function elementOf({ members, thing }) {
-  if (members.length) return svg("g", { role: "button" });
-  if (!thing.kind) return svg("g", { role: "img" });
-  return svg("a", { href: objectRoute(thing.kind, thing) });
-}
-
 /** @param {Line} line */
 function lookOf({ labels }) {
   return LOOKS[labels[0]] ?? "uses";
-}
-
-/** @param {Node} node */
-function inside({ title, name, state, members, isOpen, thing }) {
-  const lead = members.length ? (isOpen ? "▾ " : "▸ ") : "";
-  const brief = title.length > KIND && thing.kind?.shortNames[0]?.toUpperCase();
-  const kind = brief || short(title, KIND);
-  const word = SIGNS[state.tone] + short(state.word, HEAD - kind.length);
-  return [
-    svg("rect", { ...BOX, rx: 4 }),
-    svg("rect", { class: "tone", width: 5, height: BOX.height, rx: 2 }),
-    svg("text", { class: "kind", x: 12, y: 15 }, kind),
-    state.word &&
-      svg("text", { class: "word", x: BOX.width - 8, y: 15, "text-anchor": "end" }, word),
-    svg("text", { class: "name", x: 12, y: members.length ? 29 : 33 }, lead + short(name, NAME)),
-    dots(members.slice(0, DOTS).map((one) => one.state.tone)),
-  ];
-}
-
-/**
- * Members by their states, in one path a tone.
- * @param {string[]} tones
- */
-function dots(tones) {
-  const places = tones.map((tone, index) => ({ tone: tone || "none", x: 12 + index * DOT }));
-  return [...Map.groupBy(places, (one) => one.tone)].map(([tone, own]) =>
-    svg("path", { class: `dots on-${tone}`, d: own.map(({ x }) => `M${x} 34h4v4h-4z`).join("") }),
-  );
-}
-
-/**
- * The middle of what is too long is left out: names differ at their ends.
- * @param {string} text
- * @param {number} length
- */
-function short(text, length) {
-  if (text.length <= length) return text;
-  const end = Math.floor((length - 1) / 2);
-  return `${text.slice(0, length - 1 - end)}…${text.slice(-end)}`;
 }

@@ -15,6 +15,7 @@ import { Listing } from "./listing.js";
 
 /** @import {Place} from "../../app.js" */
 /** @import {Plan} from "../../core/strips.js" */
+/** @import {Point} from "../../parts/places.js" */
 /** @import {Children} from "../../core/dom.js" */
 /** @typedef {{namespace: string, label: string, centre?: string}} Scope */
 
@@ -37,6 +38,8 @@ export class MapView {
   #places = new Places();
   /** @type {Plan} */
   #plan = { nodes: new Map(), lines: [] };
+  /** @type {Map<string, Point>} */
+  #points = new Map();
   /** Matches of what is searched, and which of them is in the middle. @type {string[]} */
   #found = [];
   #at = 0;
@@ -156,21 +159,29 @@ export class MapView {
   #soon(wait = this.#isDrawn ? this.#wait : 0) {
     if (this.#isDue || !this.gathering.isComplete) return;
     this.#isDue = true;
-    setTimeout(
-      () =>
-        requestAnimationFrame(() => {
-          this.#isDue = false;
-          if (this.viewport.isMoving) return this.#soon();
-          const began = performance.now();
-          if (!this.place.signal.aborted) this.#draw();
-          this.#wait = Math.max(SOONEST, SHARE * (performance.now() - began));
-        }),
-      wait,
-    );
+    setTimeout(() => {
+      if (this.place.signal.aborted) return;
+      const began = performance.now();
+      const isMoving = this.viewport.isMoving;
+      if (!isMoving) this.#think();
+      // Thinking and drawing are two tasks, so that neither holds up a frame for long.
+      requestAnimationFrame(() => {
+        this.#isDue = false;
+        if (isMoving) return this.#soon();
+        if (!this.place.signal.aborted) this.#show();
+        this.#wait = Math.max(SOONEST, SHARE * (performance.now() - began));
+      });
+    }, wait);
   }
 
   #draw() {
-    const { gathering, scope, drawing } = this;
+    this.#think();
+    this.#show();
+  }
+
+  /** Find out what there is to draw. */
+  #think() {
+    const { gathering, scope } = this;
     if (!gathering.isComplete) return;
     const world = this.#world();
     const edges = drawnEdges(world);
@@ -187,7 +198,12 @@ export class MapView {
       return;
     }
     this.#plan = planOf(world.things, drawn, shown, this.#opened);
-    const isWhole = drawing.show(this.#plan, this.#arranged(), scope.centre ?? "");
+    this.#points = this.#arranged();
+  }
+
+  #show() {
+    if (!this.gathering.isComplete || this.isList) return;
+    const isWhole = this.drawing.show(this.#plan, this.#points, this.scope.centre ?? "");
     if (!isWhole) this.#soon(0);
     this.#mark();
     if (!this.#isDrawn) {

@@ -1,8 +1,10 @@
 /** One object: who it is, and pages that show it from different sides. */
 
 import { fill, h } from "../../core/dom.js";
+import { bind } from "../../core/keys.js";
 import { own } from "../../core/own.js";
 import { groupOf, kindRoute, namespaceOf, objectRoute } from "../../core/paths.js";
+import { go } from "../../core/router.js";
 import { keyOf, stateOf as judged } from "../../core/states.js";
 import { Subject } from "../../core/subject.js";
 import { age } from "../../core/time.js";
@@ -28,7 +30,8 @@ const SIDES = {
 
 /** @param {Place} place */
 export async function show(place) {
-  const [, group, plural, inside, name, chosen = "summary"] = place.route.parts;
+  const { parts, query } = place.route;
+  const [, group, plural, inside, name, chosen = "summary"] = parts;
   const loading = own(SIDES, chosen)?.load();
   const kind = name && (await place.catalogue.seek(groupOf(group), plural, place.signal));
   if (!kind || !loading) return fill(place.host, problem("there is no such object"));
@@ -37,8 +40,9 @@ export async function show(place) {
   const subject = new Subject(kind, named);
   const state = h("div", { class: "state" });
   const body = h("div", { class: "side" });
-  const actions = h("div");
+  const actions = h("div", { class: "bar" });
   const isForeign = place.catalogue.about.foreign;
+  const isThen = chosen === "summary" && query.has("at");
   const sides = Object.entries(SIDES).filter(([key]) => !isForeign || key !== "history");
   fill(
     place.host,
@@ -66,18 +70,31 @@ export async function show(place) {
     body,
   );
   const key = keyOf(place.catalogue, kind);
-  const tell = () => fill(state, word(key, subject), stateOf(subject));
+  const tell = () => !isThen && fill(state, word(key, subject), stateOf(subject));
   subject.addEventListener("changed", tell, { signal: place.signal });
   subject.addEventListener("waiting", tell, { signal: place.signal });
   // The past of what is gone can be looked at all the same.
   await subject.load(place.signal).catch((error) => {
-    if (chosen !== "history") throw error;
+    if (chosen !== "history" && !isThen) throw error;
   });
-  if (subject.object && chosen === "summary") fill(actions, objectActions(place, subject));
+  if (subject.object && chosen === "summary" && !isThen) {
+    fill(actions, objectActions(place, subject), !isForeign && wayBack(place, subject));
+  }
   const side = await loading;
   if (place.signal.aborted) return;
   await side.show({ ...place, host: body }, subject);
   if (subject.object) void subject.follow(place.signal);
+}
+
+/**
+ * The way to the summary as it was, which begins with how it is.
+ * @param {Place} place
+ * @param {Subject} subject
+ */
+function wayBack({ signal }, { kind, named, object }) {
+  const route = `${objectRoute(kind, named, "summary")}?at=${object.metadata.resourceVersion}`;
+  bind({ key: "@", says: "go to a moment of the past", run: () => go(route) }, signal);
+  return h("a", { class: "button", href: route, title: "Go to a moment (@)" }, "As it was…");
 }
 
 /**

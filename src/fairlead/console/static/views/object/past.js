@@ -3,6 +3,7 @@
 import { isAborted, reasonOf } from "../../core/api.js";
 import { fill, h } from "../../core/dom.js";
 import { actorOf, pastOf, revisionOf } from "../../core/past.js";
+import { objectRoute } from "../../core/paths.js";
 import { clock } from "../../core/time.js";
 import { faint } from "../../parts/bits.js";
 import { actor, badge, inShort, lostBefore, told } from "../../parts/change.js";
@@ -20,7 +21,7 @@ import { Timeline } from "../../parts/timeline.js";
  * @param {Subject} subject
  */
 export async function show(place, subject) {
-  const view = new PastView(place, subject.path);
+  const view = new PastView(place, subject);
   await view.load();
   subject.addEventListener("changed", () => void view.append(), { signal: place.signal });
 }
@@ -35,10 +36,12 @@ class PastView {
 
   /**
    * @param {Place} place
-   * @param {string} path
+   * @param {Subject} subject
    */
-  constructor(place, path) {
+  constructor(place, { kind, named, path }) {
     this.place = place;
+    this.kind = kind;
+    this.named = named;
     this.path = path;
     this.timeline = new Timeline("Version", place.route.query, place.signal);
     this.compared = new Compared(place.signal);
@@ -112,7 +115,10 @@ class PastView {
     const { at, against } = this.timeline;
     const change = this.#changes.find((one) => revisionOf(one) === at?.revision);
     if (!at || !change) return;
-    fill(this.facts, told(change));
+    const then = `${objectRoute(this.kind, this.named, "summary")}?at=${change.resourceVersion}`;
+    const isThere = change.type !== "DELETED";
+    const link = h("a", { class: "inline", href: then }, "Summary as it was");
+    fill(this.facts, told(change), isThere && link);
     for (const button of this.list.querySelectorAll("button")) {
       if (button.dataset.key !== change.resourceVersion) button.removeAttribute("aria-current");
       else button.setAttribute("aria-current", "true");

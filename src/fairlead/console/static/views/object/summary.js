@@ -5,6 +5,7 @@ import { isAborted, reasonOf } from "../../core/api.js";
 import { fill, h } from "../../core/dom.js";
 import { list } from "../../core/listing.js";
 import { Near } from "../../core/near.js";
+import { exactly } from "../../core/past.js";
 import { collectionPath } from "../../core/paths.js";
 import { deletionReasons } from "../../core/reasons.js";
 import { Rights } from "../../core/rights.js";
@@ -25,19 +26,32 @@ const PERIOD = 5_000; // milliseconds between two looks at events
 const MAX_EVENTS = 500;
 
 /**
+ * As it is, or as it was at the revision that the address names.
  * @param {Place} place
  * @param {Subject} subject
  */
 export async function show(place, subject) {
+  if (!place.route.query.has("at")) return showCards(place, subject);
+  const { PastSummary } = await import("./then.js");
+  await new PastSummary(place, subject).load();
+}
+
+/**
+ * @param {Place} place
+ * @param {Subject} subject
+ * @param {number} [revision] of which the object is, if it is of the past
+ */
+export async function showCards(place, subject, revision = 0) {
   const { host, catalogue, signal } = place;
-  fill(host, h("p", { class: "faint", role: "status" }, "Looking at what belongs to it."));
+  const looking = h("p", { class: "faint", role: "status" }, "Looking at what belongs to it.");
+  if (!host.firstChild) fill(host, looking);
   const key = keyOf(catalogue, subject.kind);
   const [summary, rights] = await Promise.all([
     summaryOf(key),
     Rights.load(catalogue, subject.named.namespace ?? "", signal),
   ]);
   if (signal.aborted) return;
-  const near = new Near(catalogue, subject.named.namespace ?? "", rights, signal);
+  const near = new Near(catalogue, subject.named.namespace ?? "", rights, signal, revision);
   const at = { place, subject, key, near };
   const cards = [...sectionsOf(at, summary), ...common(at)].map((section) => new Card(section));
   const events = new Card({ title: "Events", look: () => null, draw: () => null });
@@ -55,7 +69,7 @@ export async function show(place, subject) {
   near.addEventListener("changed", soon, { signal });
   keepAges(host, signal);
   for (const card of cards) card.draw();
-  void followEvents(place, subject, events);
+  void followEvents(place, subject, events, revision);
 }
 
 /**
@@ -138,13 +152,14 @@ class Card {
  * @param {Place} place
  * @param {Subject} subject
  * @param {Card} card
+ * @param {number} revision of which they are; 0 for those that there are now, and more as they come
  */
-async function followEvents({ catalogue, signal }, subject, { body: host }) {
+async function followEvents({ catalogue, signal }, subject, { body: host }, revision) {
   const kind = catalogue.find("", "events");
   if (!kind) return;
   const { uid, namespace } = subject.object.metadata;
   const path = collectionPath(kind, namespace);
-  const query = { fieldSelector: `involvedObject.uid=${uid}` };
+  const query = { fieldSelector: `involvedObject.uid=${uid}`, ...exactly(revision) };
   while (!signal.aborted) {
     try {
       if (!document.hidden || !host.firstChild) {
@@ -156,6 +171,7 @@ async function followEvents({ catalogue, signal }, subject, { body: host }) {
       redraw(host, reasonOf(error), problem);
       return;
     }
+    if (revision) return;
     await new Promise((resolve) => setTimeout(resolve, PERIOD));
   }
 }

@@ -40,12 +40,16 @@ export class Notes extends EventTarget {
 
   /** @param {AbortSignal} signal */
   async run(signal) {
-    const version = await getJson("/version", { signal }).catch(() => ({}));
-    this.version = version.gitVersion ?? "";
+    const version = getJson("/version", { signal }).catch(() => ({}));
+    const tell = () => this.dispatchEvent(new Event("changed"));
     while (!signal.aborted) {
       if (!document.hidden) {
-        await Promise.all([this.#health(signal), this.#warnings(signal), this.#denied(signal)]);
-        this.dispatchEvent(new Event("changed"));
+        const others = [this.#warnings(signal), this.#denied(signal)];
+        await this.#health(signal);
+        this.version = (await version).gitVersion ?? "";
+        tell();
+        await Promise.all(others);
+        tell();
       }
       await new Promise((resolve) => setTimeout(resolve, PERIOD));
     }

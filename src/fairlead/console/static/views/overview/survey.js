@@ -3,6 +3,7 @@
 
 import { isAborted, reasonOf } from "../../core/api.js";
 import { list, metadataType } from "../../core/listing.js";
+import { revisionOf } from "../../core/past.js";
 import { collectionPath } from "../../core/paths.js";
 import { keyOf, stateOf } from "../../core/states.js";
 
@@ -14,6 +15,7 @@ import { keyOf, stateOf } from "../../core/states.js";
 /** @typedef {{kind: Kind, named: Named, state: State}} Finding */
 /**
  * @typedef {object} Look at a kind
+ * @property {number} version the revision that was listed
  * @property {number} count
  * @property {number} unseen how many of them are beyond the bound
  * @property {Finding[]} wrong
@@ -109,6 +111,32 @@ export class Survey extends EventTarget {
     if (look) look.due = Math.min(look.due, Math.max(Date.now(), look.earliest));
   }
 
+  /**
+   * The feed begins: what was looked at before may have changed in between.
+   * @param {number} since the revision after which the feed knows all changes
+   * @param {Change[]} changes
+   */
+  catchUp(since, changes) {
+    for (const [kind, look] of this.looks) {
+      if (!look.earliest || !this.#isTold(kind)) continue;
+      const rested = look.due === Infinity ? Infinity : look.earliest + PERIODS.fed;
+      look.due = look.version < since ? look.earliest : Math.min(rested, look.nextEnd + 1);
+    }
+    for (const change of changes) {
+      const kind = this.catalogue.find(change.group ?? "", change.resource ?? "");
+      const look = kind && this.looks.get(kind);
+      if (look && look.version < revisionOf(change)) this.touch(change);
+    }
+  }
+
+  /**
+   * Whether the feed tells of a kind: that of a namespace does not tell of what is in none.
+   * @param {Kind} kind
+   */
+  #isTold(kind) {
+    return kind.namespaced || !this.namespace;
+  }
+
   /** Anything may have changed. */
   touchAll() {
     for (const look of this.looks.values()) look.due = Math.min(look.due, look.earliest);
@@ -142,7 +170,8 @@ export class Survey extends EventTarget {
     const accept = isWhole ? undefined : metadataType(this.catalogue);
     try {
       const path = collectionPath(kind, this.namespace);
-      const { items, total } = await list(path, { accept, maximum: MAX_OBJECTS, signal });
+      const { items, total, version } = await list(path, { accept, maximum: MAX_OBJECTS, signal });
+      look.version = Number(version);
       look.count = total;
       look.unseen = total - items.length;
       for (const item of items) this.#judge(kind, item, look);
@@ -151,7 +180,7 @@ export class Survey extends EventTarget {
       look.problem = reasonOf(error);
     }
     const now = Date.now();
-    const isFed = this.isFed && (kind.namespaced || !this.namespace);
+    const isFed = this.isFed && this.#isTold(kind);
     const period = isFed ? PERIODS.fed : isWhole ? PERIODS.whole : PERIODS.metadata;
     look.earliest = now + Math.max(SOONEST, SHARE * (now - began));
     look.due = Math.max(look.earliest, Math.min(before.due, now + period, look.nextEnd + 1));
@@ -192,5 +221,5 @@ export class Survey extends EventTarget {
 /** @returns {Look} */
 function notYet() {
   const times = { due: 0, earliest: 0, nextEnd: Infinity };
-  return { count: 0, unseen: 0, wrong: [], ending: [], problem: "", ...times };
+  return { version: 0, count: 0, unseen: 0, wrong: [], ending: [], problem: "", ...times };
 }

@@ -4,7 +4,7 @@ import { isAborted } from "../../core/api.js";
 import { svg, h } from "../../core/dom.js";
 import { pastOf, revisionOf, stateAt } from "../../core/past.js";
 import { conditionReasons } from "../../core/reasons.js";
-import { clock } from "../../core/time.js";
+import { clock, presentTime } from "../../core/time.js";
 import { plainTable } from "../../parts/bits.js";
 import { nearLink } from "../../parts/links.js";
 import { factTable } from "./parts.js";
@@ -51,7 +51,7 @@ export function sections(at) {
     {
       title: "Over time",
       look: () => {
-        add(points, pointOf(subject.object, Date.now()));
+        add(points, pointOf(subject.object, presentTime()));
         return points;
       },
       draw: (all) => LINES.map(([title, field, other]) => graph(title, all, field, other)),
@@ -130,7 +130,11 @@ function add(points, point) {
  */
 async function remember({ subject, place, near }, points) {
   try {
-    const past = await pastOf(subject.path, { limit: REMEMBERED }, place.signal);
+    const past = await pastOf(
+      subject.path,
+      { limit: REMEMBERED, before: near.revision ? near.revision + 1 : undefined },
+      place.signal,
+    );
     const old = await Promise.all(
       past.items
         .filter((one) => one.type !== "DELETED")
@@ -163,7 +167,7 @@ function graph(title, points, field, other) {
   if (!points.some((one) => one[field] !== null)) return null;
   const top = Math.max(1, ...known) * 1.1;
   const start = points[0].time;
-  const end = Math.max(Date.now(), start + 1000);
+  const end = Math.max(presentTime(), start + 1000);
   const x = (/** @type {number} */ time) => ((time - start) / (end - start)) * WIDTH;
   const y = (/** @type {number} */ value) => HEIGHT - (value / top) * HEIGHT;
   const line = (/** @type {keyof Point} */ name) =>

@@ -2,7 +2,7 @@
 
 import { getJson, isAborted } from "../../core/api.js";
 import { h } from "../../core/dom.js";
-import { objectRoute } from "../../core/paths.js";
+import { historyPath, objectRoute } from "../../core/paths.js";
 import { conditionReasons } from "../../core/reasons.js";
 import { relatedTo } from "../../core/relations.js";
 import { factTable } from "./parts.js";
@@ -56,10 +56,11 @@ export function sections(at) {
 }
 
 /**
- * Whether what it is related to can be looked at without looking at everything there is.
+ * Whether what it is related to can be looked at without looking at everything there is, and now.
  * @param {At} at
  */
-function isNear({ subject, place }) {
+function isNear({ subject, place, near }) {
+  if (near.revision) return false;
   const { namespaced, group } = subject.kind;
   return namespaced || (group.includes(".") && !group.endsWith(place.catalogue.about.groupDomain));
 }
@@ -69,10 +70,13 @@ function isNear({ subject, place }) {
  * @param {At} at
  * @returns {Promise<[string, string][]>}
  */
-async function columnsOf({ subject, place }) {
+async function columnsOf({ subject, place, near }) {
   const meta = `meta.${place.catalogue.about.groupDomain}`;
   const accept = `application/json;as=Table;v=v1;g=${meta},application/json`;
-  const table = await getJson(subject.path, { accept, signal: place.signal });
+  const { revision } = near;
+  const path = revision ? historyPath(subject.path) : subject.path;
+  const query = { resourceVersion: revision || undefined };
+  const table = await getJson(path, { accept, query, signal: place.signal });
   const cells = table.rows?.[0]?.cells ?? [];
   const columns = table.columnDefinitions ?? [];
   return columns

@@ -4,7 +4,7 @@ import { h, svg } from "../../core/dom.js";
 import { objectRoute } from "../../core/paths.js";
 import { conditionReasons, worstPods } from "../../core/reasons.js";
 import { stateOf } from "../../core/states.js";
-import { age, clock } from "../../core/time.js";
+import { age, clock, presentTime } from "../../core/time.js";
 import { ago } from "../../parts/steady.js";
 import { factTable, meter, podSection } from "./parts.js";
 
@@ -149,7 +149,7 @@ function podTimes({ status = {} }) {
  */
 function axis({ near }, runs) {
   if (!runs.length) return h("p", { class: "faint" }, "There were no runs yet.");
-  const now = Date.now();
+  const now = presentTime();
   const start = Math.min(...runs.map((one) => Date.parse(one.from)));
   const across = (/** @type {number} */ moment) =>
     ((moment - start) / Math.max(1000, now - start)) * (WIDTH - LEAST);

@@ -2,7 +2,7 @@
 
 import { isAborted, reasonOf, send } from "../../core/api.js";
 import { fill, h } from "../../core/dom.js";
-import { bar } from "../../parts/bits.js";
+import { bar, counted } from "../../parts/bits.js";
 import { problem } from "../../parts/messages.js";
 import { containersOf } from "../../core/states.js";
 
@@ -202,7 +202,8 @@ export class LogPanel {
       ]);
     fill(output, shown.flat(), !found.length && h("span", { class: "faint" }, "(nothing)"));
     const all = this.#lines.length;
-    this.count.textContent = sought ? `${found.length} of ${all} lines` : `${all} lines`;
+    const total = counted(all, "line");
+    this.count.textContent = sought ? `${found.length} of ${total}` : total;
     if (isAtEnd) output.scrollTop = output.scrollHeight;
   }
 }

@@ -71,7 +71,7 @@ function machine({ spec, status = {} }) {
   const { nodeInfo = {}, addresses = [] } = status;
   return [
     ["Taints", (spec.taints ?? []).map(taintText).join("\n")],
-    ["Takes new pods", spec.unschedulable ? "no, it is cordoned" : "yes"],
+    ["Takes new pods", takenText(spec)],
     [
       "Addresses",
       addresses.map((/** @type {any} */ one) => `${one.type} ${one.address}`).join(", "),
@@ -80,6 +80,16 @@ function machine({ spec, status = {} }) {
     ["System", [nodeInfo.osImage, nodeInfo.architecture].filter(Boolean).join(", ")],
     ["Runtime", nodeInfo.containerRuntimeVersion],
   ];
+}
+
+/**
+ * Which new pods it takes.
+ * @param {any} spec
+ */
+function takenText({ unschedulable, taints = [] }) {
+  if (unschedulable) return "no, it is cordoned";
+  const isChoosy = taints.some((/** @type {any} */ one) => one.effect !== "PreferNoSchedule");
+  return isChoosy ? "those that tolerate its taints" : "yes";
 }
 
 /** @param {any} taint */

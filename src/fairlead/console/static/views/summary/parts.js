@@ -2,7 +2,6 @@
 
 import { h } from "../../core/dom.js";
 import { objectRoute } from "../../core/paths.js";
-import { own } from "../../core/own.js";
 import { stateOf } from "../../core/states.js";
 import { bar } from "../../parts/bits.js";
 
@@ -160,14 +159,4 @@ export function meter(label, value, whole, says, isRoom) {
     },
     h("div", { style: { width: `${share * 100}%` } }),
   );
-}
-
-/**
- * The name of the value of an annotation or a label, whatever its domain is.
- * @param {Record<string, string> | undefined} map
- * @param {RegExp} name
- */
-export function valueNamed(map = {}, name) {
-  const found = Object.keys(map).find((one) => name.test(one));
-  return found === undefined ? undefined : own(map, found);
 }

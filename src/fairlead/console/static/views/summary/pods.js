@@ -41,7 +41,7 @@ export function sections(at) {
     },
     {
       title: "Log",
-      look: () => panel.look(),
+      look: () => (near.revision ? null : panel.look()), // a log has no past
       draw: () => panel.element,
     },
   ];

@@ -1,20 +1,17 @@
 /** The revisions of a workload: what was different, and the way back. */
 
-import { getJson, JSON_PATCH } from "../../core/api.js";
-import { command, inside, reference } from "../../core/commands.js";
 import { h } from "../../core/dom.js";
-import { yamlLines } from "../../core/yaml_lines.js";
+import { keptIn, revisionsAmong } from "../../core/revisions.js";
 import { showDifference } from "../../parts/difference.js";
+import { counted } from "../../parts/bits.js";
 import { offer } from "../../parts/doing.js";
 import { ago } from "../../parts/steady.js";
-import { valueNamed } from "./parts.js";
+import { goingBackTo, templateText } from "../actions/undoing.js";
 
 /** @import {At, Section} from "./parts.js" */
-/** @typedef {{number: number, name: string, created: string, template: any, pods: number | null, why: string}} Revision */
+/** @import {Revision} from "../../core/revisions.js" */
 
 const SHOWN = 10;
-const HASH = "pod-template-hash"; // the label that replica sets add
-const CAUSE = /\/change-cause$/;
 
 /** @param {At} at @returns {Section} */
 export function revisionSection(at) {
@@ -28,46 +25,10 @@ export function revisionSection(at) {
   };
 }
 
-/**
- * The newest first.
- * @param {At} at
- * @returns {Revision[]}
- */
+/** @param {At} at */
 function revisionsOf({ subject, key, near }) {
-  const { object } = subject;
-  const found =
-    key === "deployments.apps"
-      ? near.owned("replicasets.apps", object).map(ofReplicaSet)
-      : ["statefulsets.apps", "daemonsets.apps"].includes(key)
-        ? near.owned("controllerrevisions.apps", object).map(ofRevision)
-        : [];
-  return found.filter((one) => one.template).sort((a, b) => b.number - a.number);
-}
-
-/** @param {any} part @returns {Revision} */
-function ofReplicaSet({ metadata, spec, status }) {
-  const { [HASH]: _, ...labels } = spec.template.metadata?.labels ?? {};
-  return {
-    number: Number(valueNamed(metadata.annotations, /^deployment\..*\/revision$/) ?? 0),
-    name: metadata.name,
-    created: metadata.creationTimestamp,
-    template: { ...spec.template, metadata: { ...spec.template.metadata, labels } },
-    pods: status?.replicas ?? 0,
-    why: valueNamed(metadata.annotations, CAUSE) ?? "",
-  };
-}
-
-/** @param {any} part @returns {Revision} */
-function ofRevision({ metadata, revision, data }) {
-  const { $patch: _, ...template } = data?.spec?.template ?? {};
-  return {
-    number: revision,
-    name: metadata.name,
-    created: metadata.creationTimestamp,
-    template: data?.spec?.template && template,
-    pods: null,
-    why: valueNamed(metadata.annotations, CAUSE) ?? "",
-  };
+  const part = keptIn(key);
+  return part ? revisionsAmong(near.owned(part, subject.object)) : [];
 }
 
 /**
@@ -89,10 +50,10 @@ function revisionTable(at, revisions) {
         h("strong", {}, `Revision ${one.number}`),
         isNewest && h("span", { class: "badge" }, "newest"),
         h("span", { class: "mono wrap" }, images.join(", ")),
-        one.pods !== null && h("span", { class: "faint" }, `${one.pods} pods`),
+        one.pods !== null && h("span", { class: "faint" }, counted(one.pods, "pod")),
         h("span", { class: "faint" }, ago(one.created), " ago"),
         one.why && h("span", { class: "faint wrap" }, one.why),
-        !isNewest && goingBack(at, one, revisions[0]),
+        !isNewest && goingBack(at, one, revisions),
         revisions[index + 1] && changes(one, revisions[index + 1]),
       );
     }),
@@ -112,45 +73,19 @@ function changes(revision, before) {
     "details",
     { "data-mark": label },
     h("summary", {}, label),
-    showDifference(textOf(before.template), textOf(revision.template), label),
+    showDifference(templateText(before.template), templateText(revision.template), label),
   );
-}
-
-/** @param {any} template */
-function textOf(template) {
-  return yamlLines(template).map((line) => line.text);
 }
 
 /**
  * @param {At} at
  * @param {Revision} revision
- * @param {Revision} newest
+ * @param {Revision[]} revisions
  */
-function goingBack(at, revision, newest) {
-  const { subject, place, near } = at;
-  const { kind, named, path } = subject;
-  if (!near.rights.may("patch", kind)) return null;
-  const label = "What would change";
-  const go = () =>
-    offer(
-      {
-        title: `Take ${kind.kind} ${named.name} back to revision ${revision.number}?`,
-        says: showDifference(textOf(newest.template), textOf(revision.template), label),
-        command: () =>
-          command(
-            place.catalogue,
-            ...["rollout", "undo", reference(kind, named.name)],
-            ...[`--to-revision=${revision.number}`, ...inside(named)],
-          ),
-        yes: "Go back to this",
-        run: async (signal) => {
-          const change = [{ op: "replace", path: "/spec/template", value: revision.template }];
-          await getJson(path, { ...JSON_PATCH, body: JSON.stringify(change), signal });
-          return `${kind.kind} ${named.name} goes back to revision ${revision.number}.`;
-        },
-      },
-      place.signal,
-    );
+function goingBack({ subject, place, near }, revision, revisions) {
+  const { kind, named } = subject;
+  if (near.revision || !near.rights.may("patch", kind)) return null;
+  const go = () => offer(goingBackTo(place, { kind, named }, revisions, revision), place.signal);
   return h(
     "button",
     { "aria-label": `Go back to this: revision ${revision.number}`, onclick: go },

@@ -1,12 +1,13 @@
 /** Services and ingresses: who is behind them, and why nobody is. */
 
 import { h } from "../../core/dom.js";
+import { valueNamed } from "../../core/own.js";
 import { worstPods } from "../../core/reasons.js";
 import { selects } from "../../core/selectors.js";
 import { stateOf } from "../../core/states.js";
 import { plainTable } from "../../parts/bits.js";
 import { nearLink } from "../../parts/links.js";
-import { factTable, valueNamed } from "./parts.js";
+import { factTable } from "./parts.js";
 
 /** @import {At, Section} from "./parts.js" */
 /** @import {Reason} from "../../core/reasons.js" */

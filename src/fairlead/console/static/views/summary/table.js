@@ -16,6 +16,7 @@ const FAMILIES = {
   claims: () => import("./claims.js"),
   jobs: () => import("./jobs.js"),
   autoscalers: () => import("./autoscalers.js"),
+  namespaces: () => import("./namespaces.js"),
   custom: () => import("./custom.js"),
 };
 /** @type {Record<string, string>} */
@@ -29,6 +30,7 @@ const KINDS = {
   "configmaps.": "data",
   "secrets.": "data",
   "nodes.": "nodes",
+  "namespaces.": "namespaces",
   "services.": "services",
   "ingresses.networking": "services",
   "persistentvolumeclaims.": "claims",
