@@ -72,8 +72,11 @@ class SimulatedContainers:
         self._node_pages = NodePages(api, metrics, self._ports)
         self._sources = PodSources(api)
         self._instances = Instances(scripts, self.network_of)
+        self.computing = self._instances.computing
         self._changes = PodChanges(simulated_nodes)
-        self._logs = ContainerLogs(self._sources, scripts, self._changes, self._live_run)
+        self._logs = ContainerLogs(
+            self._sources, scripts, self._changes, self._live_run, self.computing
+        )
 
     def has(self, node: str) -> bool:
         return node in self._simulated_nodes
@@ -199,7 +202,8 @@ class SimulatedContainers:
             await streams.write(STDERR, f"{missing}\n".encode())
             return 1
         process.has_terminal = streams.is_terminal
-        return await run_live(start_first(process), streams)
+        namespace = pod["metadata"]["namespace"]
+        return await run_live(start_first(process), streams, self.computing, namespace)
 
     async def _end(self, pod: Object, container: str, code: int) -> None:
         """End a container whose own process a client was attached to."""

@@ -22,6 +22,7 @@ from fairlead.controllers.simulation.runtime.commands import (
     only_serves,
     user_of,
 )
+from fairlead.controllers.simulation.runtime.computing import ComputingTime
 from fairlead.controllers.simulation.runtime.images import is_known_image
 from fairlead.controllers.simulation.runtime.sources import MissingSource, Sources, sub_path
 from fairlead.controllers.simulation.script import ScriptOf
@@ -38,6 +39,8 @@ MainProcessOf = Callable[[Object, Object, Object], MainProcess]
 
 class LiveContainers(Protocol):
     """The containers whose commands run as the clock comes."""
+
+    computing: ComputingTime
 
     def main_process(self, pod: Object, container: Object, status: Object) -> MainProcess:
         """The first process of a running container. Raises MissingSource."""
@@ -57,7 +60,7 @@ class CommandBehaviour:
         self._scripts = scripts
         self._containers = live
         self._sources = PodSources(api)
-        self._commands = Commands()
+        self._commands = Commands(live.computing)
 
     def complete(self, pod: Object, behaviour: PodBehaviour) -> PodBehaviour:
         sources = self._sources.of(pod)

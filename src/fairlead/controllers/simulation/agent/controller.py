@@ -191,6 +191,8 @@ class PodAgents:
         if on_node is None or on_node.state not in (READY, NOT_READY):
             self.probes.forget(key)
             return None
+        if (wait := self._live.computing.pause(key.partition("/")[0])) > 0:
+            return wait
         pod = version.object()
         behaviour = self._behaviour(pod, node)
         if pod["metadata"].get("deletionTimestamp"):

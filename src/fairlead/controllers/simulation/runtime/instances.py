@@ -16,6 +16,7 @@ from time import thread_time
 from fairlead.base import clock
 from fairlead.codec.types.model import Object
 from fairlead.controllers.simulation.runtime.commands import MainProcess, main_process
+from fairlead.controllers.simulation.runtime.computing import ComputingTime
 from fairlead.controllers.simulation.runtime.files import Volume
 from fairlead.controllers.simulation.runtime.mounts import new_volume
 from fairlead.controllers.simulation.runtime.process import (
@@ -67,6 +68,7 @@ class Instances:
         self, scripts: ScriptOf, network_of: Callable[[Object], Network] = lambda pod: NoNetwork()
     ) -> None:
         self._scripts = scripts
+        self.computing = ComputingTime()
         self._network_of = network_of
         # Called with the key of a pod whose process was told to stop.
         self.told: Callable[[str], None] = lambda key: None
@@ -97,8 +99,10 @@ class Instances:
     def main(self, pod: Object, container: Object, status: Object, sources: Sources) -> MainProcess:
         """The process of a running container, as far as the clock has come. Raises
         MissingSource."""
-        main = self._main(pod, container, status, sources)
-        main.advance(clock.time() - main.began)
+        namespace = pod["metadata"]["namespace"]
+        with self.computing.measured(namespace):
+            main = self._main(pod, container, status, sources)
+            main.advance(clock.time() - main.began)
         return main
 
     def _told(self, key: str) -> None:
@@ -177,11 +181,14 @@ def _shared_key(pod: Object, declared: Object, sources: Sources) -> tuple[str, s
     return ("", volume) if volume else None
 
 
-async def run_live(program: Program, streams: Pipes) -> int:
+async def run_live(
+    program: Program, streams: Pipes, computing: ComputingTime, namespace: str
+) -> int:
     """Run a program in real time with a client; returns its exit code."""
     pending = b""
     busy = 0.0
     try:
+        await computing.turn(namespace)
         effect: Effect = next(program)
         while True:
             sent = b""
@@ -193,7 +200,9 @@ async def run_live(program: Program, streams: Pipes) -> int:
                 elif isinstance(effect, Wait):
                     await streams.pause(min(effect.seconds, 10**9))
                 if busy > _SLICE:
+                    computing.spend(namespace, busy)
                     await streams.pause(busy * _SHARE)
+                    await computing.turn(namespace)
                     busy = 0.0
             except Interrupted as interrupted:
                 effect = program.throw(interrupted)
@@ -206,5 +215,6 @@ async def run_live(program: Program, streams: Pipes) -> int:
     except Interrupted:
         return INTERRUPTED
     finally:
+        computing.spend(namespace, busy)
         streams.close()
         program.close()
