@@ -31,7 +31,7 @@ from fairlead.controllers.simulation.ports import Ports, listener
 from fairlead.controllers.simulation.runtime.commands import MainProcess, Run, is_known, is_live
 from fairlead.controllers.simulation.runtime.images import command_of
 from fairlead.controllers.simulation.runtime.instances import Instances, run_live
-from fairlead.controllers.simulation.runtime.process import STDERR, Process, start_first
+from fairlead.controllers.simulation.runtime.process import STDERR, Process
 from fairlead.controllers.simulation.runtime.sources import MissingSource, Sources
 from fairlead.controllers.simulation.runtime.surroundings import Listener as RuntimeListener
 from fairlead.controllers.simulation.runtime.terminal import Pipes, Terminal
@@ -203,7 +203,7 @@ class SimulatedContainers:
             return 1
         process.has_terminal = streams.is_terminal
         namespace = pod["metadata"]["namespace"]
-        return await run_live(start_first(process), streams, self.computing, namespace)
+        return await run_live(process, streams, self.computing, namespace)
 
     async def _end(self, pod: Object, container: str, code: int) -> None:
         """End a container whose own process a client was attached to."""

@@ -19,7 +19,7 @@ from fairlead.base.caches import BoundedCache
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.times import parse_time
 from fairlead.controllers.simulation.runtime.computing import ComputingTime
-from fairlead.controllers.simulation.runtime.files import FileError, Files, Volume
+from fairlead.controllers.simulation.runtime.files import FileError, Files, Volume, memory_of
 from fairlead.controllers.simulation.runtime.images import command_of, image_of, own_port
 from fairlead.controllers.simulation.runtime.kernel_files import limits_mount, process_files
 from fairlead.controllers.simulation.runtime.mounts import mounts_of, write_system_files
@@ -406,7 +406,8 @@ def _process(
     own = {each["name"].replace("/", "."): each["value"] for each in sysctls}
     surroundings.settings = {**surroundings.settings, **own}
     mounts = mounts_of(pod, container, sources, volumes, environment)
-    files = Files([*mounts, limits_mount(sources.current, container["name"])])
+    mounts.append(limits_mount(sources.current, container["name"]))
+    files = Files(mounts, memory_of(pod["metadata"]["namespace"]))
     write_system_files(files, pod, surroundings.network)
     given = {**process_files(pod, container), **image_of(container).files, **script.files}
     write_files(files, given)

@@ -6,10 +6,12 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple
+from weakref import WeakValueDictionary
 
 MAX_BYTES = 16 * 1024 * 1024  # of all files of one container or volume, with their paths
 MAX_FILES = 10_000
 MAX_HELD = 512 * 1024 * 1024  # bytes that all containers of this process hold
+MAX_HELD_OF_NAMESPACE = 160 * 1024 * 1024
 _MAX_PATH = 4096
 
 
@@ -46,25 +48,49 @@ class OutOfMemory(Exception):
     """A program wants more memory than it may have."""
 
 
-class Held:
-    """How many bytes of memory something holds, at most `limit`. All together hold `MAX_HELD`."""
+class Memory:
+    """How many bytes the containers of one namespace hold."""
 
-    __slots__ = ("limit", "size")
+    __slots__ = ("__weakref__", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+
+
+_memories: WeakValueDictionary[str, Memory] = WeakValueDictionary()
+
+
+def memory_of(namespace: str) -> Memory:
+    return _memories.setdefault(namespace, Memory())
+
+
+class Held:
+    """How many bytes of memory something holds, at most `limit`. All of a namespace together hold
+    `MAX_HELD_OF_NAMESPACE`, and all together `MAX_HELD`."""
+
+    __slots__ = ("_memory", "limit", "size")
     total: ClassVar[int] = 0
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, memory: Memory) -> None:
+        self._memory = memory
         self.limit = limit
         self.size = 0
 
     def grow(self, size: int) -> bool:
         """Whether it may hold so many bytes more."""
-        if size > 0 and (self.size + size > self.limit or Held.total + size > MAX_HELD):
+        if size > 0 and (
+            self.size + size > self.limit
+            or self._memory.size + size > MAX_HELD_OF_NAMESPACE
+            or Held.total + size > MAX_HELD
+        ):
             return False
         self.size += size
+        self._memory.size += size
         Held.total += size
         return True
 
     def __del__(self) -> None:
+        self._memory.size -= self.size
         Held.total -= self.size
 
 
@@ -72,11 +98,17 @@ class Volume:
     """The files of one volume, or of a container's own file system. Keys are absolute paths within
     it; the root has none."""
 
-    def __init__(self, root: VolumeRoot = PLAIN, *, is_read_only: bool = False) -> None:
+    def __init__(
+        self,
+        root: VolumeRoot = PLAIN,
+        *,
+        is_read_only: bool = False,
+        memory: Memory | None = None,
+    ) -> None:
         self.entries: dict[str, Entry] = {}
         self.root = root
         self.is_read_only = is_read_only
-        self._held = Held(MAX_BYTES)
+        self._held = Held(MAX_BYTES, memory or Memory())
 
     @property
     def size(self) -> int:
@@ -137,10 +169,11 @@ class Mount(NamedTuple):
 
 
 class Files:
-    """The file system of a container."""
+    """The file system of a container, which takes from the memory of its namespace."""
 
-    def __init__(self, mounts: list[Mount]) -> None:
-        self.root = Volume()
+    def __init__(self, mounts: list[Mount], memory: Memory | None = None) -> None:
+        self.memory = memory or Memory()
+        self.root = Volume(memory=self.memory)
         self.is_read_only = False  # except for mounts and devices
         self.owner = (0, 0)  # the user and the group of new files
         # The longest path first: a mount hides what lies below it.

@@ -56,7 +56,7 @@ def _of_text(
                 yield Wait(float("inf"))
             return 0
         try:
-            read = process.read_files(names, 2 * MAX_BYTES) if names else read_all(limit)
+            read = process.read_files(names, 2 * MAX_BYTES) if names else read_all(process, limit)
             data = yield from read
         except FileError as failed:
             yield error(f"{process.arguments[0]}: {failed}\n")
@@ -122,7 +122,7 @@ def _grep(process: Process) -> Program:
         return _FAILED
     pattern, *names = words
     try:
-        read = process.read_files(names, _MAX_SEARCHED) if names else read_all(_MAX_INPUT)
+        read = process.read_files(names, _MAX_SEARCHED) if names else read_all(process, _MAX_INPUT)
         data = yield from read
         lines = data.decode(errors="replace").splitlines(keepends=True)
         longest = max(map(len, lines), default=0)

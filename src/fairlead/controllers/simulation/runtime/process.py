@@ -20,6 +20,7 @@ NOT_FOUND, NOT_EXECUTABLE, INTERRUPTED = 127, 126, 130
 _STEP_SECONDS, _STEP_BYTES = 0.002, 64 * 1024  # of one write of a text that is computed
 _MAX_DEPTH = 30  # of programs that start each other
 _MAX_ARGUMENTS = 10_000
+_MAX_HELD = 128 * 1024 * 1024  # bytes that a process works on
 
 
 class Write(NamedTuple):
@@ -100,6 +101,7 @@ class Process:
     signals: Signals | None = None
     surroundings: Surroundings = field(default_factory=Surroundings)
     depth: int = 0
+    _held: Held | None = None
 
     def child(self, arguments: list[str], **environment: str) -> Process:
         """A process that this one starts."""
@@ -117,6 +119,13 @@ class Process:
             depth=self.depth + 1,
         )
 
+    def hold(self, size: int) -> None:
+        """Take memory until the process has ended. Raises OutOfMemory."""
+        if self._held is None:
+            self._held = Held(_MAX_HELD, self.files.memory)
+        if not self._held.grow(size):
+            raise OutOfMemory
+
     def path(self, name: str) -> str:
         return self.files.absolute(name, self.directory)
 
@@ -125,8 +134,9 @@ class Process:
         data = bytearray()
         for name in names:
             yield Step()
-            content = self.files.read(self.path(name))
-            data += content[: limit - len(data)]
+            content = self.files.read(self.path(name))[: limit - len(data)]
+            self.hold(len(content))
+            data += content
         return bytes(data)
 
 
@@ -187,14 +197,14 @@ def start_first(process: Process) -> Program:
     return 1
 
 
-def read_all(limit: int) -> Reading:
+def read_all(process: Process, limit: int) -> Reading:
     """Read the input to its end, at most `limit` bytes."""
     chunks: list[bytes] = []
-    held = Held(limit)
-    while held.size < limit and (data := (yield Read())):
-        data = data[: limit - held.size]
-        if not held.grow(len(data)):
-            raise OutOfMemory
+    size = 0
+    while size < limit and (data := (yield Read())):
+        data = data[: limit - size]
+        process.hold(len(data))
+        size += len(data)
         chunks.append(data)
     return b"".join(chunks)
 

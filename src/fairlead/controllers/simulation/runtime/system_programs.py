@@ -172,7 +172,7 @@ def _source(process: Process, name: str, limit: int) -> Generator[Effect, bytes,
         return hashlib.shake_128(seed).digest(limit)
     if name:
         return process.files.read(process.path(name))[:limit]
-    return (yield from read_all(limit))
+    return (yield from read_all(process, limit))
 
 
 def _size(text: str) -> int:
@@ -311,7 +311,7 @@ def _nproc(process: Process) -> Program:
 
 def _xargs(process: Process) -> Program:
     """Runs a command with the words of its input."""
-    data = yield from read_all(_MAX_DATA)
+    data = yield from read_all(process, _MAX_DATA)
     words = [word for word in process.arguments[1:] if not word.startswith("-")] or ["echo"]
     return (yield from start(process.child([*words, *data.decode(errors="replace").split()])))
 

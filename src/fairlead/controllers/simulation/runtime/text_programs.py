@@ -46,7 +46,7 @@ def _texts(
             if names:
                 data = yield from process.read_files(names, _MAX_INPUT)
             else:
-                data = yield from read_all(_MAX_INPUT)
+                data = yield from read_all(process, _MAX_INPUT)
             lines = data.decode(errors="surrogateescape").splitlines(keepends=True)
             yield from written(change(words, lines))
         except (FileError, PatternError, _UsageError, ValueError) as failed:
@@ -222,7 +222,7 @@ def _base64(process: Process) -> Program:
         if names:
             data = process.files.read(process.path(names[0]))
         else:
-            data = yield from read_all(_MAX_INPUT)
+            data = yield from read_all(process, _MAX_INPUT)
         if "-d" in words or "--decode" in words:
             yield Write(STDOUT, base64.b64decode(data))
         else:
@@ -238,7 +238,7 @@ def _sum(algorithm: str) -> Callable[[Process], Program]:
         names = [word for word in process.arguments[1:] if not word.startswith("-")]
         code = 0
         if not names:
-            data = yield from read_all(_MAX_INPUT)
+            data = yield from read_all(process, _MAX_INPUT)
             yield output(f"{hashlib.new(algorithm, data).hexdigest()}  -\n")
         for name in names:
             try:
@@ -259,7 +259,7 @@ def _hexdump(process: Process) -> Program:
         if names:
             data = process.files.read(process.path(names[0]))[:_MAX_INPUT]
         else:
-            data = yield from read_all(_MAX_INPUT)
+            data = yield from read_all(process, _MAX_INPUT)
     except FileError as failed:
         yield error(f"hexdump: {failed}\n")
         return 1
