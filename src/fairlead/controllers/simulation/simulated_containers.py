@@ -10,6 +10,7 @@ from fairlead.api.subresources.targets import pod_at
 from fairlead.base import clock
 from fairlead.base.errors import StatusError
 from fairlead.codec.types.times import now
+from fairlead.controllers.simulation.address_index import AddressIndex
 from fairlead.controllers.simulation.agent.containers import (
     FAMILIES,
     Moment,
@@ -67,15 +68,16 @@ class SimulatedContainers:
         self._scripts = scripts
         self.metrics = metrics
         metrics.used_by = self.used_by
-        self._ports = Ports(scripts, self.server_of, self.end_of)
-        self._network = ClusterNetwork(api, self._listener_of)
-        self._node_pages = NodePages(api, metrics, self._ports)
-        self._sources = PodSources(api)
+        self.index = AddressIndex(api)
+        self._network = ClusterNetwork(api, self.index, self._listener_of)
         self._instances = Instances(scripts, self.network_of)
         self.computing = self._instances.computing
+        self._ports = Ports(scripts, self.server_of, self.end_of, self.computing)
+        self._node_pages = NodePages(api, metrics, self._ports)
+        self.sources = PodSources(api, self.index)
         self._changes = PodChanges(simulated_nodes)
         self._logs = ContainerLogs(
-            self._sources, scripts, self._changes, self._live_run, self.computing
+            self.sources, scripts, self._changes, self._live_run, self.computing
         )
 
     def has(self, node: str) -> bool:
@@ -162,7 +164,7 @@ class SimulatedContainers:
         return self._instances.main(pod, container, status, self._live_sources(pod))
 
     def _live_sources(self, pod: Object) -> Sources:
-        return self._sources.of(pod, lambda: self._changes.current(pod) or pod)
+        return self.sources.of(pod, lambda: self._changes.current(pod) or pod)
 
     async def execute(
         self,

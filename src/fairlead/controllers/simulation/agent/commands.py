@@ -26,7 +26,7 @@ from fairlead.controllers.simulation.runtime.computing import ComputingTime
 from fairlead.controllers.simulation.runtime.images import is_known_image
 from fairlead.controllers.simulation.runtime.sources import MissingSource, Sources, sub_path
 from fairlead.controllers.simulation.script import ScriptOf
-from fairlead.operations.api import Api, Object
+from fairlead.operations.api import Object
 
 _CONFIG_ERROR = "CreateContainerConfigError"
 _SHOWN = ("configMap", "secret", "projected")
@@ -41,6 +41,7 @@ class LiveContainers(Protocol):
     """The containers whose commands run as the clock comes."""
 
     computing: ComputingTime
+    sources: PodSources
 
     def main_process(self, pod: Object, container: Object, status: Object) -> MainProcess:
         """The first process of a running container. Raises MissingSource."""
@@ -56,10 +57,10 @@ class CommandBehaviour:
     """Completes the behaviour of pods by their commands and scripts. Annotations take
     precedence."""
 
-    def __init__(self, api: Api, scripts: ScriptOf, live: LiveContainers) -> None:
+    def __init__(self, scripts: ScriptOf, live: LiveContainers) -> None:
         self._scripts = scripts
         self._containers = live
-        self._sources = PodSources(api)
+        self._sources = live.sources
         self._commands = Commands(live.computing)
 
     def complete(self, pod: Object, behaviour: PodBehaviour) -> PodBehaviour:

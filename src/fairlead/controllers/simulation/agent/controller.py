@@ -104,7 +104,7 @@ class PodAgents:
         self._admission = NodeAdmission(
             nodes, self._collection, lambda node: self._on[node], placed, api.dialect
         )
-        self._commands = CommandBehaviour(api, behaviours.script_of, live)
+        self._commands = CommandBehaviour(behaviours.script_of, live)
         self.probes = Probes(handlers, self._record)
         self._terminations = Terminations(handlers, live.main_process, self._record)
         self._lifecycle = Lifecycle(handlers, self.probes, self._terminations)

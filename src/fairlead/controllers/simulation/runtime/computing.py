@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from time import thread_time
 
 _MAX_NAMESPACES = 1_000
+SLICE = 0.003  # seconds that a program or a server computes before other work gets a turn
 
 
 @dataclass(slots=True)
@@ -72,3 +73,20 @@ class ComputingTime:
                 if share.free_at > moment or share.queue.locked()
             }
         return self._shares.setdefault(namespace, _Share())
+
+
+class Pace:
+    """Lets a server of a namespace answer as fast as the others there let it."""
+
+    def __init__(self, computing: ComputingTime, namespace: str) -> None:
+        self._computing = computing
+        self._namespace = namespace
+        self._spent = 0.0
+
+    async def after(self, seconds: float) -> None:
+        """Wait until the server may go on that has computed for a time."""
+        self._spent += seconds
+        if self._spent > SLICE:
+            self._computing.spend(self._namespace, self._spent)
+            self._spent = 0.0
+            await self._computing.turn(self._namespace)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from fairlead.base import clock
 from fairlead.codec.types.model import Object
 from fairlead.controllers.simulation.runtime.commands import MainProcess, main_process
-from fairlead.controllers.simulation.runtime.computing import ComputingTime
+from fairlead.controllers.simulation.runtime.computing import SLICE, ComputingTime
 from fairlead.controllers.simulation.runtime.files import MAX_BYTES, Held, OutOfMemory, Volume
 from fairlead.controllers.simulation.runtime.mounts import new_volume
 from fairlead.controllers.simulation.runtime.process import (
@@ -39,7 +39,6 @@ from fairlead.controllers.simulation.script import ScriptOf
 
 _KEPT_PODS = 256
 _MAX_BYTES = 128 * 1024 * 1024  # of files of all containers
-_SLICE = 0.003  # seconds that a program computes before other work gets a turn
 _SHARE = 4  # times as long as it computed, a busy program pauses
 
 
@@ -230,7 +229,7 @@ async def run_live(
                     await streams.write(effect.stream, effect.data)
                 elif isinstance(effect, Wait):
                     await streams.pause(min(effect.seconds, 10**9))
-                if busy > _SLICE:
+                if busy > SLICE:
                     computing.spend(namespace, busy)
                     await streams.pause(busy * _SHARE)
                     await computing.turn(namespace)
