@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import inf
+from time import thread_time
 from typing import Protocol
 
 from fairlead.base import clock
@@ -22,7 +23,7 @@ from fairlead.controllers.simulation.runtime.commands import (
     only_serves,
     user_of,
 )
-from fairlead.controllers.simulation.runtime.computing import ComputingTime
+from fairlead.controllers.simulation.runtime.computing import SLICE, ComputingTime
 from fairlead.controllers.simulation.runtime.images import is_known_image
 from fairlead.controllers.simulation.runtime.sources import MissingSource, Sources, sub_path
 from fairlead.controllers.simulation.script import ScriptOf
@@ -63,7 +64,10 @@ class CommandBehaviour:
         self._sources = live.sources
         self._commands = Commands(live.computing)
 
-    def complete(self, pod: Object, behaviour: PodBehaviour) -> PodBehaviour:
+    async def complete(self, pod: Object, behaviour: PodBehaviour) -> PodBehaviour:
+        """Other work gets turns between the containers of a pod that has many."""
+        computing, namespace = self._containers.computing, pod["metadata"]["namespace"]
+        busy = 0.0
         sources = self._sources.of(pod)
         unmounted = _unmounted(pod, sources)
         named: dict[str, ContainerBehaviour] = {}
@@ -78,7 +82,13 @@ class CommandBehaviour:
             if refused is not None:
                 named[name] = replace(own, obstacle=refused)
             elif _needs_sources(container) or is_known(container, script):
-                named[name] = self._with_command(own, pod, container, status, sources)
+                began = thread_time()
+                with computing.measured(namespace):
+                    named[name] = self._with_command(own, pod, container, status, sources)
+                busy += thread_time() - began
+                if busy > SLICE:
+                    await computing.turn(namespace)
+                    busy = 0.0
         return replace(behaviour, named={**behaviour.named, **named}) if named else behaviour
 
     def _with_command(

@@ -194,7 +194,7 @@ class PodAgents:
         if (wait := self._live.computing.pause(key.partition("/")[0])) > 0:
             return wait
         pod = version.object()
-        behaviour = self._behaviour(pod, node)
+        behaviour = await self._behaviour(pod, node)
         if pod["metadata"].get("deletionTimestamp"):
             self.probes.forget(key)
             return await self._stop(pod, behaviour, node)
@@ -204,10 +204,10 @@ class PodAgents:
         behaviour = self._lifecycle.complete(key, pod, behaviour)
         return await self._advance(pod, behaviour, node, on_node)
 
-    def _behaviour(self, pod: Object, node: str) -> PodBehaviour:
+    async def _behaviour(self, pod: Object, node: str) -> PodBehaviour:
         behaviour = pod_behaviour(pod["metadata"].get("annotations"))
         uid = pod["metadata"]["uid"]
-        behaviour = self._commands.complete(pod, behaviour)
+        behaviour = await self._commands.complete(pod, behaviour)
         problems = (*behaviour.problems, *self._behaviours.problems(pod))
         if problems and self._recorded.get(uid) != problems:
             self._recorded.keep(uid, problems, len(uid))

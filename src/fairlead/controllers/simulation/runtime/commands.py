@@ -145,9 +145,12 @@ def is_live(pod: Object, container: Object) -> bool:
     )
     if any(each.get("fieldPath", "").startswith("status.") for each in fields):
         return True  # addresses, which a pod has once it runs
-    return any(
-        not mount["name"].startswith(_TOKENS) for mount in container.get("volumeMounts") or ()
-    )
+    tokens = {
+        volume["name"]
+        for volume in pod["spec"].get("volumes") or ()
+        if volume["name"].startswith(_TOKENS) and volume.get("projected") is not None
+    }
+    return any(mount["name"] not in tokens for mount in container.get("volumeMounts") or ())
 
 
 def answers_itself(container: Object) -> bool:

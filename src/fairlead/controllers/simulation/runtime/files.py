@@ -176,8 +176,8 @@ class Files:
         self.root = Volume(memory=self.memory)
         self.is_read_only = False  # except for mounts and devices
         self.owner = (0, 0)  # the user and the group of new files
-        # The longest path first: a mount hides what lies below it.
-        self._mounts = sorted(mounts, key=lambda mount: len(mount.path), reverse=True)
+        self._mounts = {mount.path: mount for mount in reversed(mounts)}  # the first counts
+        self._deepest = max((path.count("/") for path in self._mounts), default=0)
         for name in ("/tmp", "/root", "/etc", "/var", "/bin", "/usr", "/dev", "/proc", "/home"):
             self.root.put(name, Entry(None, 0o755))
         for mount in mounts:
@@ -199,13 +199,22 @@ class Files:
 
     def _place(self, path: str) -> tuple[Volume, str, bool]:
         """The same; what follows other objects is as it was."""
-        for mount in self._mounts:
-            if path == mount.path or path.startswith(mount.path.rstrip("/") + "/"):
-                rest = path[len(mount.path.rstrip("/")) :]
-                inside = posixpath.normpath(posixpath.join(mount.inside, rest.lstrip("/")))
-                read_only = mount.is_read_only or mount.volume.is_read_only
-                return mount.volume, inside, read_only
-        return self.root, path, self.is_read_only and not path.startswith("/dev/")
+        mount = self._mount_at(path)
+        if mount is None:
+            return self.root, path, self.is_read_only and not path.startswith("/dev/")
+        rest = path[len(mount.path.rstrip("/")) :]
+        inside = posixpath.normpath(posixpath.join(mount.inside, rest.lstrip("/")))
+        return mount.volume, inside, mount.is_read_only or mount.volume.is_read_only
+
+    def _mount_at(self, path: str) -> Mount | None:
+        """The mount with the longest path that a path is at or below: it hides what lies there."""
+        found, end = self._mounts.get("/"), 0
+        for _ in range(self._deepest):
+            end = path.find("/", end + 1)
+            found = self._mounts.get(path if end < 0 else path[:end], found)
+            if end < 0:
+                break
+        return found
 
     def entry(self, path: str) -> Entry | None:
         volume, inside, _ = self._resolve(path)
@@ -214,12 +223,12 @@ class Files:
     def mounted(self) -> Iterator[tuple[str, VolumeRoot]]:
         """The paths of mounts and what is mounted."""
         yield "/", VolumeRoot(file_system="overlay")
-        for mount in reversed(self._mounts):
-            yield mount.path, mount.volume.root
+        for path in sorted(self._mounts, key=len):
+            yield path, self._mounts[path].volume.root
 
     def is_mounted(self, path: str) -> bool:
         """Whether a volume is mounted at a path."""
-        return any(mount.path == path for mount in self._mounts)
+        return path in self._mounts
 
     def file_system(self, path: str) -> str:
         return self._resolve(path)[0].root.file_system
@@ -305,9 +314,7 @@ class Files:
             raise FileError(path, "Not a directory")
         volume, inside, _ = self._resolve(path)
         names = {posixpath.basename(name) for name in volume.entries if _parent(name) == inside}
-        names |= {
-            posixpath.basename(each.path) for each in self._mounts if _parent(each.path) == path
-        }
+        names |= {posixpath.basename(each) for each in self._mounts if _parent(each) == path}
         return sorted(names)
 
     def walk(self, path: str) -> Iterator[tuple[str, Entry]]:
@@ -344,8 +351,8 @@ class Files:
 class _Children:
     """The names in the directories of volumes, as they are when each volume is first asked for."""
 
-    def __init__(self, mounts: Iterable[Mount]) -> None:
-        self._mounted = _by_parent(mount.path for mount in mounts)
+    def __init__(self, mounts: Iterable[str]) -> None:
+        self._mounted = _by_parent(mounts)
         self._by_volume: dict[Volume, dict[str, set[str]]] = {}
 
     def of(self, volume: Volume, path: str, inside: str) -> set[str]:
