@@ -69,7 +69,11 @@ def build_simulation(
     assert isinstance(simulated, SimulatedContainers)
     simulated.index.follow()
     handlers = Handlers(
-        simulated.process, behaviours.script_of, simulated.server_of, simulated.network_of
+        simulated.process,
+        behaviours.script_of,
+        simulated.server_of,
+        simulated.network_of,
+        simulated.computing,
     )
     agents = PodAgents(
         api,

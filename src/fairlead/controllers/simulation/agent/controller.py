@@ -287,7 +287,7 @@ class PodAgents:
         metadata = pod["metadata"]
         killed = deletion_end(metadata, self._pods.dialect)
         begin = killed - min(metadata.get("deletionGracePeriodSeconds") or 0, MAX_GRACE)
-        kills = self._terminations.of_pod(pod, behaviour, begin, killed)
+        kills = await self._terminations.of_pod(pod, behaviour, begin, killed)
         moment = clock.time()
         left = [kill.end - moment for kill in kills.values() if kill.end > moment]
         codes = {name: kill.code for name, kill in kills.items() if kill.end <= moment}
