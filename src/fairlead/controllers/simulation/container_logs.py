@@ -78,9 +78,7 @@ class ContainerLogs:
         self, pod: Object, container: str, shown: int, options: LogOptions, size: int
     ) -> AsyncIterator[bytes]:
         async for current, run in self._runs(pod, container):
-            lines = self._lines(current, container, run)
-            text = _formatted(lines[shown:], options)
-            shown = max(shown, len(lines))
+            text, shown = self._text_after(shown, current, container, run, options)
             if options.limit is not None:
                 text = text[: max(0, options.limit - size)]
             size += len(text)
@@ -88,6 +86,14 @@ class ContainerLogs:
                 yield text
             if size == options.limit:
                 return
+
+    def _text_after(
+        self, shown: int, pod: Object, container: str, run: Object, options: LogOptions
+    ) -> tuple[bytes, int]:
+        """What a run has logged after so many lines, and how many there are. The lines are not kept
+        while a slow client reads."""
+        lines = self._lines(pod, container, run)
+        return _formatted(lines[shown:], options), max(shown, len(lines))
 
     async def attach(self, pod: Object, container: str, streams: CommandStreams) -> None:
         """Write what a container prints from now on, until it ends."""

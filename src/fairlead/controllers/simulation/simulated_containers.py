@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -13,6 +14,7 @@ from fairlead.codec.types.times import now
 from fairlead.controllers.simulation.address_index import AddressIndex
 from fairlead.controllers.simulation.agent.containers import (
     FAMILIES,
+    KILLED,
     Moment,
     ended,
     state_of,
@@ -197,7 +199,8 @@ class SimulatedContainers:
         words: list[str],
         streams: Pipes,
     ) -> int:
-        """Run a command with a client; returns its exit code."""
+        """Run a command with a client, at most until its container stops; returns its exit
+        code."""
         try:
             process = self.process(pod, declared, status, words)
         except MissingSource as missing:
@@ -205,7 +208,15 @@ class SimulatedContainers:
             return 1
         process.has_terminal = streams.is_terminal
         namespace = pod["metadata"]["namespace"]
-        return await run_live(process, streams, self.computing, namespace)
+        running = asyncio.ensure_future(run_live(process, streams, self.computing, namespace))
+        stopped = asyncio.ensure_future(self.end_of(pod, declared["name"]))
+        try:
+            await asyncio.wait((running, stopped), return_when=asyncio.FIRST_COMPLETED)
+            return await running if running.done() else KILLED
+        finally:
+            for task in (running, stopped):
+                task.cancel()
+            await asyncio.gather(running, stopped, return_exceptions=True)
 
     async def _end(self, pod: Object, container: str, code: int) -> None:
         """End a container whose own process a client was attached to."""

@@ -33,6 +33,7 @@ from fairlead.resources.core.pods.totals import is_sidecar
 _MAX_CACHED = 4_096
 _DEFAULT_GRACE = 30
 _RETRY = 0.2  # seconds until a hook is tried again whose server has not started yet
+_NEXT_TURN = 0.01
 _MAX_BUSY = 0.02  # seconds that the hooks of a pod compute before other work gets a turn
 
 
@@ -117,7 +118,7 @@ class Lifecycle:
             hook = container["lifecycle"]["postStart"]
             began = clock.time()
             if busy.seconds > _MAX_BUSY:  # the others have their turn next time
-                return HookRun(began, now(), began + _RETRY)
+                return HookRun(began, now(), began + _NEXT_TURN)
             spent = thread_time()
             outcome = self._handlers.run_hook(pod, container, status, hook)
             busy.seconds += thread_time() - spent
