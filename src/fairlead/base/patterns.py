@@ -53,6 +53,18 @@ def compiled(pattern: str) -> Any:
         raise PatternError(_explain(error.args[0])) from None
 
 
+def compiled_within(pattern: str, most_bytes: int) -> Any:
+    """Compile a pattern that may take so much memory, and is not kept; raises PatternError."""
+    options = re2.Options()
+    options.log_errors, options.max_mem = False, most_bytes
+    if _optional_parts(pattern) > _MAX_OPTIONAL_PARTS:
+        raise PatternError(_explain("pattern too large - compile failed"))
+    try:
+        return re2.compile(pattern, options)
+    except (re2.error, UnicodeError) as error:
+        raise PatternError(_explain(error.args[0])) from None
+
+
 def matcher(pattern: str) -> Callable[[str], bool]:
     """Return a function that searches a text for the pattern. An invalid pattern matches nothing.
     Compiled on first use."""

@@ -198,7 +198,6 @@ def test_an_archive_cannot_leave_its_directory() -> None:
     [
         "echo 'sh /tmp/x' > /tmp/x; sh /tmp/x",
         "env" + " env" * 3000 + " true",
-        "[" + " !" * 3000 + " x ]",
         "exec" + " exec" * 3000 + " true",
     ],
 )
@@ -294,8 +293,9 @@ def test_memory_of_programs_that_ended_is_free_again() -> None:
 
 
 def test_every_pattern_of_a_case_is_a_step() -> None:
-    branches = "".join(f"{'*a' * 20}{number}) :;;\n" for number in range(MAX_STEPS))
-    assert shell(f"case x in\n{branches}esac").code is None
+    branches = "".join(f"{'*a' * 20}{number}) :;;\n" for number in range(500))
+    script = f"for i in $(seq {MAX_STEPS // 500}); do case x in\n{branches}esac; done"
+    assert shell(script).code is None
 
 
 def test_the_containers_of_a_pod_share_the_time_to_compute() -> None:

@@ -302,3 +302,12 @@ def test_a_log_over_a_websocket(pods: Pods) -> None:
     ) as client:
         assert client.next() == (BINARY, b"logged\n")
         assert client.next()[0] == CLOSE
+
+
+def test_a_command_of_a_client_ends_with_its_container(running: Pods) -> None:
+    with executing(running, "command=sleep&command=1000&stdout=true") as client:
+        assert client.next() == (BINARY, b"\x01")  # it is connected
+        path = running.collection.item("p")
+        assert running.space.client.delete(path, gracePeriodSeconds=0).status == 200
+        status = json.loads(client.next()[1][1:])
+        assert status["details"]["causes"] == [{"reason": "ExitCode", "message": "137"}]

@@ -26,6 +26,7 @@ from fairlead.controllers.simulation.runtime.commands import (
     is_known,
     is_live,
 )
+from fairlead.controllers.simulation.runtime.computing import ComputingTime
 from fairlead.controllers.simulation.runtime.sources import MissingSource
 from fairlead.controllers.simulation.script import ScriptOf
 from fairlead.operations.api import CommandStreams, LogOptions, Object
@@ -45,13 +46,19 @@ class ContainerLogs:
     """The logs of the containers of one server's simulated nodes."""
 
     def __init__(
-        self, sources: PodSources, scripts: ScriptOf, changes: PodChanges, live_run: LiveRun
+        self,
+        sources: PodSources,
+        scripts: ScriptOf,
+        changes: PodChanges,
+        live_run: LiveRun,
+        computing: ComputingTime,
     ) -> None:
         self._sources = sources
         self._scripts = scripts
         self._changes = changes
         self._live_run = live_run
-        self._commands = Commands()
+        self._computing = computing
+        self._commands = Commands(computing)
         # What containers printed that a client typed into, by container ID; lost with the server.
         self._records: BoundedCache[str, list[Output]] = BoundedCache(_KEPT_RECORDS)
 
@@ -71,9 +78,7 @@ class ContainerLogs:
         self, pod: Object, container: str, shown: int, options: LogOptions, size: int
     ) -> AsyncIterator[bytes]:
         async for current, run in self._runs(pod, container):
-            lines = self._lines(current, container, run)
-            text = _formatted(lines[shown:], options)
-            shown = max(shown, len(lines))
+            text, shown = self._text_after(shown, current, container, run, options)
             if options.limit is not None:
                 text = text[: max(0, options.limit - size)]
             size += len(text)
@@ -81,6 +86,14 @@ class ContainerLogs:
                 yield text
             if size == options.limit:
                 return
+
+    def _text_after(
+        self, shown: int, pod: Object, container: str, run: Object, options: LogOptions
+    ) -> tuple[bytes, int]:
+        """What a run has logged after so many lines, and how many there are. The lines are not kept
+        while a slow client reads."""
+        lines = self._lines(pod, container, run)
+        return _formatted(lines[shown:], options), max(shown, len(lines))
 
     async def attach(self, pod: Object, container: str, streams: CommandStreams) -> None:
         """Write what a container prints from now on, until it ends."""
@@ -111,6 +124,7 @@ class ContainerLogs:
         started = (state_of(status_of(pod, container)).get("running") or {}).get("startedAt")
         with self._changes.watch(pod) as changed:
             while started:
+                await self._computing.turn(pod["metadata"]["namespace"])
                 changed.clear()
                 current = self._changes.current(pod)
                 run = current and _run_since(status_of(current, container), started)
@@ -123,10 +137,11 @@ class ContainerLogs:
 
     def _lines(self, pod: Object, container: str, run: Object) -> list[Line]:
         """The lines that a run of a container has logged so far."""
-        outputs = self._outputs(pod, container, run)
-        if outputs is None:
-            return _general_lines(pod, container, run)
-        return _output_lines(outputs, parse_time(run["startedAt"]))
+        with self._computing.measured(pod["metadata"]["namespace"]):
+            outputs = self._outputs(pod, container, run)
+            if outputs is None:
+                return _general_lines(pod, container, run)
+            return _output_lines(outputs, parse_time(run["startedAt"]))
 
     def _outputs(self, pod: Object, container: str, run: Object) -> list[Output] | None:
         """What a run of a container has printed so far; None if its command is not known."""
@@ -236,16 +251,18 @@ def _not_started(pod: Object, container: str, status: Object) -> StatusError:
 def _output_lines(outputs: Iterable[Output], begin: datetime) -> list[Line]:
     """The lines of outputs; a line has the time of its first character."""
     lines: list[Line] = []
-    is_complete = True
+    begun: list[str] = []  # the pieces of a line that has not ended
+    since = begin
     for output in outputs:
+        *ended_lines, rest = output.data.decode(errors="replace").split("\n")
         moment = begin + timedelta(seconds=output.time)
-        for piece in output.data.decode(errors="replace").splitlines(keepends=True):
-            if is_complete:
-                lines.append((moment, piece.rstrip("\n")))
-            else:
-                lines[-1] = (lines[-1][0], lines[-1][1] + piece.rstrip("\n"))
-            is_complete = piece.endswith("\n")
-    return lines
+        for text in ended_lines:
+            lines.append((since if begun else moment, "".join((*begun, text))))
+            begun.clear()
+        if rest:
+            since = since if begun else moment
+            begun.append(rest)
+    return [*lines, (since, "".join(begun))] if begun else lines
 
 
 def _general_lines(pod: Object, container: str, run: Object) -> list[Line]:

@@ -6,11 +6,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from time import thread_time
 from typing import NamedTuple
 
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.times import parse_duration
 from fairlead.controllers.simulation.globs import matches
+from fairlead.controllers.simulation.runtime.computing import Pace
 from fairlead.wire.byte_streams import PIECE, ByteStream
 from fairlead.wire.incoming.exchange import (
     CLOSE,
@@ -24,6 +26,7 @@ from fairlead.wire.incoming.limits import Limits
 from fairlead.wire.incoming.parser import Head, Reader, Refused
 
 _MAX_BODY = 64 * 1024 * 1024  # of a request; nobody reads it
+_SECONDS_OF_REQUEST = 0.0002  # of computing to read it and to write the answer
 _MAX_DELAY = 300.0  # seconds: a client that left is noticed after it
 _WITHOUT_BODY = (204, 304)
 _TEXT = "text/plain; charset=utf-8"
@@ -80,9 +83,9 @@ def _header(name: str, value: str) -> Header:
     return kept.lower().encode("ascii", "replace"), shown.encode("latin-1", "replace")
 
 
-async def serve_http(stream: ByteStream, respond: Respond) -> None:
+async def serve_http(stream: ByteStream, respond: Respond, pace: Pace) -> None:
     """Answer requests until the client or an answer ends the connection. Raises ConnectionError."""
-    server = _Server(stream, respond)
+    server = _Server(stream, respond, pace)
     try:
         with suppress(EOFError):
             while await server.answer_next():
@@ -92,7 +95,8 @@ async def serve_http(stream: ByteStream, respond: Respond) -> None:
 
 
 class _Server:
-    def __init__(self, stream: ByteStream, respond: Respond) -> None:
+    def __init__(self, stream: ByteStream, respond: Respond, pace: Pace) -> None:
+        self._pace = pace
         self._stream = stream
         self._respond = respond
         self._reader = Reader(Limits(), self._skip)
@@ -106,7 +110,9 @@ class _Server:
         if head.expects_continue and head.has_body:
             await self._stream.send(CONTINUE)
         await self._skip_body()
+        began = thread_time()
         reply = await self._respond(head)
+        await self._pace.after(thread_time() - began + _SECONDS_OF_REQUEST)
         if reply.delay:
             await asyncio.sleep(reply.delay)
         keep_alive = head.keep_alive and not self._reader.overrun

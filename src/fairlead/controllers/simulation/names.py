@@ -6,9 +6,12 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 
 from fairlead.codec.types.model import Object
+from fairlead.controllers.simulation.address_index import AddressIndex
 from fairlead.controllers.simulation.runtime.sources import SERVICES, hostname_of
 from fairlead.controllers.simulation.runtime.surroundings import NO_NAME, NetworkError
+from fairlead.controllers.simulation.simulated_nodes import PODS
 from fairlead.operations.api import Api
+from fairlead.storage.selection import Requirement, Selection
 from fairlead.storage.version import Version
 
 SLICES = "discovery/v1/endpointslices"
@@ -29,12 +32,13 @@ def is_address(host: str) -> bool:
 class Names:
     """The names that a pod can resolve."""
 
-    def __init__(self, api: Api, pod: Object) -> None:
+    def __init__(self, api: Api, index: AddressIndex, pod: Object) -> None:
         self._api = api
         self._pod = pod
         self._namespace: str = pod["metadata"]["namespace"]
         self._slices = api.collection(api.resources.named(SLICES))
-        self._services = api.collection(api.resources.named(SERVICES))
+        self._pods = api.collection(api.resources.named(PODS))
+        self._index = index
 
     def addresses(self, host: str) -> list[str]:
         """Raises NetworkError."""
@@ -182,16 +186,18 @@ class Names:
         address = host.removesuffix(".").removesuffix(".in-addr.arpa")
         if address != host.removesuffix("."):
             address = ".".join(reversed(address.split(".")))
-        for version in self._services.current(""):
-            service = version.object()
-            metadata = service["metadata"]
-            domain = f"{metadata['name']}.{metadata['namespace']}.svc.{DOMAIN}."
+        for service in self._index.services_at(address):
             if address in (service["spec"].get("clusterIPs") or ()):
-                return [domain]
-            if service["spec"].get("clusterIP") == "None":
-                for endpoint in self._endpoints(service):
-                    if address in endpoint["addresses"] and endpoint.get("hostname"):
-                        return [f"{endpoint['hostname']}.{domain}"]
+                return [_domain(service)]
+        for version in self._pods.current("", _with_address(address)):
+            pod = version.object()
+            namespace, spec = pod["metadata"]["namespace"], pod["spec"]
+            service = self._api.lookup(SERVICES, namespace, spec.get("subdomain") or "") or {}
+            if (service.get("spec") or {}).get("clusterIP") != "None":
+                continue
+            for endpoint in self._endpoints(service):
+                if address in endpoint["addresses"] and endpoint.get("hostname"):
+                    return [f"{endpoint['hostname']}.{_domain(service)}"]
         return []
 
 
@@ -201,6 +207,15 @@ def slices_of(versions: list[Version], service: Object) -> Iterator[Object]:
     for version in versions:
         if version.labels.get(SERVICE_OF_SLICE) == name:
             yield version.object()
+
+
+def _domain(service: Object) -> str:
+    metadata = service["metadata"]
+    return f"{metadata['name']}.{metadata['namespace']}.svc.{DOMAIN}."
+
+
+def _with_address(address: str) -> Selection:
+    return Selection(fields=(Requirement("status.podIP", "in", frozenset([address])),))
 
 
 def _relative(host: str) -> str:

@@ -10,10 +10,10 @@ from itertools import count
 from typing import NamedTuple, TypeVar
 
 from fairlead.codec.types.model import Object
+from fairlead.controllers.simulation.address_index import AddressIndex
 from fairlead.controllers.simulation.http_answers import scripted_reply
 from fairlead.controllers.simulation.names import SLICES, Names, slices_of
 from fairlead.controllers.simulation.runtime.network_programs import head_of
-from fairlead.controllers.simulation.runtime.sources import SERVICES
 from fairlead.controllers.simulation.runtime.surroundings import (
     LATE,
     NO_LISTENER,
@@ -24,7 +24,7 @@ from fairlead.controllers.simulation.runtime.surroundings import (
     NetworkError,
     Request,
 )
-from fairlead.controllers.simulation.simulated_nodes import NODES, PODS
+from fairlead.controllers.simulation.simulated_nodes import PODS
 from fairlead.operations.api import Api
 from fairlead.resources.core.pods import FINISHED
 from fairlead.resources.core.pods.container_lists import all_containers
@@ -49,13 +49,12 @@ class _Endpoint(NamedTuple):
 class ClusterNetwork:
     """Calls between the pods of a server. `listener_of` tells what listens on a port of a pod."""
 
-    def __init__(self, api: Api, listener_of: ListenerOf) -> None:
+    def __init__(self, api: Api, index: AddressIndex, listener_of: ListenerOf) -> None:
         self.api = api
+        self.index = index
         self.listener_of = listener_of
         self._pods = api.collection(api.resources.named(PODS))
-        self._services = api.collection(api.resources.named(SERVICES))
         self._slices = api.collection(api.resources.named(SLICES))
-        self._nodes = api.collection(api.resources.named(NODES))
         self._turns = count()
         self.depth = 0
 
@@ -75,7 +74,7 @@ class ClusterNetwork:
             endpoint = self._chosen(caller, *service)
             host, port = endpoint.address, endpoint.port
         pods = list(self._pods_at(host))
-        if not pods and not any(host == address for _, address in self._node_addresses()):
+        if not pods and not self.index.nodes_at(host):
             raise NetworkError(LATE if service is None else NO_ROUTE)
         for pod in pods:
             listener = self.listener_of(pod, protocol, port)
@@ -91,9 +90,7 @@ class ClusterNetwork:
 
     def _on_host(self, node: str, protocol: str, port: int, address: str) -> Listener | None:
         """What listens at an address of a node, through ports of the host that containers have."""
-        for name, own in self._node_addresses():
-            if own != node:
-                continue
+        for name in self.index.nodes_at(node):
             for version in self._pods.current("", _with("spec.nodeName", name)):
                 if version.fields.get("status.phase") in FINISHED:
                     continue
@@ -109,28 +106,17 @@ class ClusterNetwork:
                             return self.listener_of(pod, protocol, each["containerPort"])
         return None
 
-    def _node_addresses(self) -> Iterator[tuple[str, str]]:
-        for version in self._nodes.current(""):
-            for address in version.object()["status"].get("addresses") or ():
-                if address["type"] in ("InternalIP", "ExternalIP"):
-                    yield version.name, address["address"]
-
     def _service_at(self, protocol: str, host: str, port: int) -> tuple[Object, Object, str] | None:
         """The service and its port at an address, and the node whose port it is."""
-        on_node = next((name for name, address in self._node_addresses() if address == host), "")
-        for version in self._services.current(""):
-            service = version.object()
-            spec = service["spec"]
-            is_own = host in _addresses_of(service)
-            if not is_own and not on_node:
-                continue
-            for each in spec.get("ports") or ():
-                if each.get("protocol", TCP) != protocol:
-                    continue
-                if is_own and each["port"] == port:
+        for service in self.index.services_at(host):
+            for each in service["spec"].get("ports") or ():
+                if each.get("protocol", TCP) == protocol and each["port"] == port:
                     return service, each, ""
-                if on_node and each.get("nodePort") == port:
-                    return service, each, on_node
+        nodes = self.index.nodes_at(host)
+        for service in self.index.services_at(port) if nodes else ():
+            for each in service["spec"].get("ports") or ():
+                if each.get("protocol", TCP) == protocol and each.get("nodePort") == port:
+                    return service, each, nodes[0]
         return None
 
     def _chosen(self, caller: Object, service: Object, port: Object, node: str) -> _Endpoint:
@@ -171,14 +157,6 @@ def _with(field: str, value: str) -> Selection:
     return Selection(fields=(Requirement(field, "in", frozenset([value])),))
 
 
-def _addresses_of(service: Object) -> Iterator[str]:
-    spec = service["spec"]
-    yield from (each for each in spec.get("clusterIPs") or () if each != "None")
-    yield from spec.get("externalIPs") or ()
-    balancer = (service.get("status") or {}).get("loadBalancer") or {}
-    yield from (each["ip"] for each in balancer.get("ingress") or () if each.get("ip"))
-
-
 def _port_of(piece: Object, port: Object) -> int | None:
     """The number in a slice of a service's port."""
     for each in piece.get("ports") or ():
@@ -210,7 +188,7 @@ class PodNetwork:
         """`current` returns the pod as it is now."""
         self._cluster = cluster
         self._current = current
-        self._names = Names(cluster.api, pod)
+        self._names = Names(cluster.api, cluster.index, pod)
 
     @property
     def address(self) -> str:

@@ -14,7 +14,8 @@ from fairlead.codec.types.quantity import quantity
 from fairlead.controllers.simulation.agent.containers import state_of
 from fairlead.controllers.simulation.http_answers import NOT_FOUND, Reply, serve_http, text_reply
 from fairlead.controllers.simulation.node_objects import AGENT_PORT
-from fairlead.controllers.simulation.ports import Conversation, Ports, refused
+from fairlead.controllers.simulation.ports import Conversation, Owner, Ports, refused
+from fairlead.controllers.simulation.runtime.computing import Pace
 from fairlead.controllers.simulation.simulated_nodes import PODS
 from fairlead.operations.api import Api, ConnectionProtocol, ResourceMetrics
 from fairlead.storage.reads import prepare_index, select
@@ -53,10 +54,13 @@ class NodePages:
             return partial(self._serve, node)
 
         plain = route._replace(tls=None)
-        return await self._ports.converse(node, begin, asyncio.Event().wait, plain, protocol)
+        return await self._ports.converse(
+            Owner("", node), begin, asyncio.Event().wait, plain, protocol
+        )
 
     async def _serve(self, node: str, stream: ByteStream) -> None:
-        await serve_http(stream, partial(self._respond, node))
+        pace = Pace(self._ports.computing, "")
+        await serve_http(stream, partial(self._respond, node), pace)
 
     async def _respond(self, node: str, head: Head) -> Reply:
         page = self._pages.get(head.path.rstrip("/"))

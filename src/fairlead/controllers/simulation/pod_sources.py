@@ -6,7 +6,8 @@ from collections.abc import Callable
 from uuid import uuid4
 
 from fairlead.codec.types.model import Object
-from fairlead.controllers.simulation.runtime.sources import SERVICES, Sources
+from fairlead.controllers.simulation.address_index import AddressIndex
+from fairlead.controllers.simulation.runtime.sources import Sources
 from fairlead.controllers.simulation.simulated_nodes import NODES
 from fairlead.operations.api import Api
 
@@ -17,15 +18,15 @@ _TOKEN_SECONDS = 3600
 class PodSources:
     """Makes the sources of pods from the stored objects."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, index: AddressIndex) -> None:
         self._api = api
-        self._services = api.collection(api.resources.named(SERVICES))
+        self._index = index
 
     def of(self, pod: Object, current: Callable[[], Object] | None = None) -> Sources:
         return Sources(
             pod,
             self._api.lookup,
-            lambda namespace: (each.object() for each in self._services.current(namespace)),
+            self._index.linked_services,
             self._token,
             lambda: self._allocatable(pod["spec"].get("nodeName", "")),
             current,

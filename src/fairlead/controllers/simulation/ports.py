@@ -21,11 +21,11 @@ from fairlead.codec.types.model import Object
 from fairlead.controllers.simulation.agent.containers import FAMILIES, state_of
 from fairlead.controllers.simulation.http_answers import (
     Reply,
-    Respond,
     scripted_reply,
     serve_http,
 )
 from fairlead.controllers.simulation.runtime.commands import answers_itself
+from fairlead.controllers.simulation.runtime.computing import ComputingTime, Pace
 from fairlead.controllers.simulation.runtime.images import own_port
 from fairlead.controllers.simulation.runtime.surroundings import TCP
 from fairlead.controllers.simulation.runtime.surroundings import Listener as Server
@@ -47,10 +47,19 @@ _SOCKET_BYTES = 64 * 1024  # what the system buffers of a connection, in a direc
 _SECONDS_TO_PART = 5.0  # for a client that sends after everything was said
 _LOOPBACK = tuple(ipaddress.ip_network(text) for text in ("127.0.0.0/8", "::1/128"))
 
+K = TypeVar("K")
 T = TypeVar("T")
 P = TypeVar("P", bound=asyncio.Protocol)
 Conversation = Callable[[ByteStream], Awaitable[None]]  # one side of a connection
 EndOf = Callable[[Object, str], Awaitable[None]]  # waits until a container of a pod has ended
+
+
+class Owner(NamedTuple):
+    """The pod, by its uid, or the node, by its name, that a connection leads to. Nodes have no
+    namespace."""
+
+    namespace: str
+    identity: str
 
 
 class Listener(NamedTuple):
@@ -110,12 +119,16 @@ def _running_containers(pod: Object) -> list[Object]:
 class Ports:
     """Connections to the ports of pods. `end_of` waits for the end of a container."""
 
-    def __init__(self, script_of: ScriptOf, server_of: ServerOf, end_of: EndOf) -> None:
+    def __init__(
+        self, script_of: ScriptOf, server_of: ServerOf, end_of: EndOf, computing: ComputingTime
+    ) -> None:
+        self.computing = computing
         self._script_of = script_of
         self._server_of = server_of
         self._end_of = end_of
         self._tasks: set[asyncio.Task[None]] = set()
-        self._open: Counter[str] = Counter()  # connections by owner
+        self._open: Counter[Owner] = Counter()
+        self._open_of: Counter[str] = Counter()  # connections by namespace
 
     async def connect(self, pod: Object, route: Route, protocol: Callable[[], P]) -> P:
         """Connect a protocol to the port of a route; raises CallError. TLS is spoken with the
@@ -126,8 +139,10 @@ class Ports:
         if "forward" not in found.entry:
             route = route._replace(tls=None)
         ended = partial(self._end_of, pod, found.container)
-        begin = partial(_begin, found)
-        return await self.converse(pod["metadata"]["uid"], begin, ended, route, protocol)
+        pace = Pace(self.computing, pod["metadata"]["namespace"])
+        begin = partial(_begin, found, pace)
+        owner = Owner(pod["metadata"]["namespace"], pod["metadata"]["uid"])
+        return await self.converse(owner, begin, ended, route, protocol)
 
     async def forwarded_to(self, pod: Object, route: Route) -> tuple[str, int]:
         """The numeric address and port that the port of a route is forwarded to. Raises CallError;
@@ -144,17 +159,18 @@ class Ports:
 
     async def converse(
         self,
-        owner: str,
+        owner: Owner,
         begin: Callable[[], Awaitable[Conversation]],
         ended: Callable[[], Awaitable[object]],
         route: Route,
         protocol: Callable[[], P],
     ) -> P:
-        """Connect a protocol to a conversation, until that ends or `ended` returns. `owner` is a
-        pod or a node. Raises CallError."""
-        if self._open.total() >= MAX_CONNECTIONS or self._open[owner] >= MAX_CONNECTIONS_TO_ONE:
+        """Connect a protocol to a conversation, until that ends or `ended` returns. Raises
+        CallError."""
+        if not self._has_room(owner):
             raise CallError(f"dial tcp {route}: too many connections", retryable=True)
         self._open[owner] += 1
+        self._open_of[owner.namespace] += 1
         try:
             near, far = _socket_pair(route)
             try:
@@ -176,10 +192,21 @@ class Ports:
             near.close()
             raise
 
-    def _forget(self, owner: str) -> None:
-        self._open[owner] -= 1
-        if not self._open[owner]:
-            del self._open[owner]
+    def _has_room(self, owner: Owner) -> bool:
+        """A namespace gets half of what the others leave, so that there is always room for more."""
+        own = self._open_of[owner.namespace]
+        left = MAX_CONNECTIONS - (self._open_of.total() - own)
+        return self._open[owner] < MAX_CONNECTIONS_TO_ONE and own < left // 2
+
+    def _forget(self, owner: Owner) -> None:
+        _take_one(self._open, owner)
+        _take_one(self._open_of, owner.namespace)
+
+
+def _take_one(counter: Counter[K], key: K) -> None:
+    counter[key] -= 1
+    if not counter[key]:
+        del counter[key]
 
 
 def refused(route: Route) -> CallError:
@@ -229,11 +256,13 @@ async def _finish(stream: ByteStream, conversation: Conversation) -> None:
         logger.exception("cannot answer on a port of a simulated container")
 
 
-async def _begin(found: Listener) -> Conversation:
+async def _begin(found: Listener, pace: Pace) -> Conversation:
     """The conversation on a port. Raises CallError if it cannot begin."""
     entry, server = found.entry, found.server
     if server is not None:
-        return partial(converse_with, server)
+        return partial(converse_with, server, pace)
+    if "http" in entry:
+        return partial(_serve, entry["http"], pace)
     for kind, make in _KINDS.items():
         if kind in entry:
             return await make(entry[kind])
@@ -256,15 +285,11 @@ async def _echo(stream: ByteStream) -> None:
     await copy(stream, stream)
 
 
-async def _answering(rules: list[Object]) -> Conversation:
+async def _serve(rules: list[Object], pace: Pace, stream: ByteStream) -> None:
     async def respond(head: Head) -> Reply:
         return scripted_reply(rules, head.method, head.path)
 
-    return partial(_serve, respond)
-
-
-async def _serve(respond: Respond, stream: ByteStream) -> None:
-    await serve_http(stream, respond)
+    await serve_http(stream, respond, pace)
 
 
 async def _forwarding(address: str) -> Conversation:
@@ -294,7 +319,6 @@ async def _dial(address: str) -> ByteStream:
 _KINDS: Mapping[str, Callable[..., Awaitable[Conversation]]] = {
     "text": _saying,
     "echo": _echoing,
-    "http": _answering,
     "forward": _forwarding,
 }
 

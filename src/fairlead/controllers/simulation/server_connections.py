@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from fairlead.controllers.simulation.http_answers import Reply, serve_http
+from fairlead.controllers.simulation.runtime.computing import Pace
 from fairlead.controllers.simulation.runtime.surroundings import Answer, Listener, Request
 from fairlead.wire.byte_streams import PIECE, ByteStream
 from fairlead.wire.incoming.parser import Head
@@ -12,10 +13,10 @@ from fairlead.wire.incoming.parser import Head
 _CLIENT = "127.0.0.1:40000"  # what a server sees of a forwarded connection
 
 
-async def converse_with(server: Listener, stream: ByteStream) -> None:
+async def converse_with(server: Listener, pace: Pace, stream: ByteStream) -> None:
     """Answer a client until it or the server ends the connection. Raises ConnectionError."""
     if server.http is not None:
-        await serve_http(stream, partial(_respond, server))
+        await serve_http(stream, partial(_respond, server), pace)
     elif server.text is not None:
         data = b"" if server.greets else await stream.reader.read(PIECE)
         await stream.send(server.text(data, _CLIENT))

@@ -67,8 +67,13 @@ def build_simulation(
     placed: set[str] = set()
     simulated = api.simulated
     assert isinstance(simulated, SimulatedContainers)
+    simulated.index.follow()
     handlers = Handlers(
-        simulated.process, behaviours.script_of, simulated.server_of, simulated.network_of
+        simulated.process,
+        behaviours.script_of,
+        simulated.server_of,
+        simulated.network_of,
+        simulated.computing,
     )
     agents = PodAgents(
         api,

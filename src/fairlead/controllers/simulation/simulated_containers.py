@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -10,8 +11,10 @@ from fairlead.api.subresources.targets import pod_at
 from fairlead.base import clock
 from fairlead.base.errors import StatusError
 from fairlead.codec.types.times import now
+from fairlead.controllers.simulation.address_index import AddressIndex
 from fairlead.controllers.simulation.agent.containers import (
     FAMILIES,
+    KILLED,
     Moment,
     ended,
     state_of,
@@ -31,7 +34,7 @@ from fairlead.controllers.simulation.ports import Ports, listener
 from fairlead.controllers.simulation.runtime.commands import MainProcess, Run, is_known, is_live
 from fairlead.controllers.simulation.runtime.images import command_of
 from fairlead.controllers.simulation.runtime.instances import Instances, run_live
-from fairlead.controllers.simulation.runtime.process import STDERR, Process, start_first
+from fairlead.controllers.simulation.runtime.process import STDERR, Process
 from fairlead.controllers.simulation.runtime.sources import MissingSource, Sources
 from fairlead.controllers.simulation.runtime.surroundings import Listener as RuntimeListener
 from fairlead.controllers.simulation.runtime.terminal import Pipes, Terminal
@@ -67,13 +70,17 @@ class SimulatedContainers:
         self._scripts = scripts
         self.metrics = metrics
         metrics.used_by = self.used_by
-        self._ports = Ports(scripts, self.server_of, self.end_of)
-        self._network = ClusterNetwork(api, self._listener_of)
-        self._node_pages = NodePages(api, metrics, self._ports)
-        self._sources = PodSources(api)
+        self.index = AddressIndex(api)
+        self._network = ClusterNetwork(api, self.index, self._listener_of)
         self._instances = Instances(scripts, self.network_of)
+        self.computing = self._instances.computing
+        self._ports = Ports(scripts, self.server_of, self.end_of, self.computing)
+        self._node_pages = NodePages(api, metrics, self._ports)
+        self.sources = PodSources(api, self.index)
         self._changes = PodChanges(simulated_nodes)
-        self._logs = ContainerLogs(self._sources, scripts, self._changes, self._live_run)
+        self._logs = ContainerLogs(
+            self.sources, scripts, self._changes, self._live_run, self.computing
+        )
 
     def has(self, node: str) -> bool:
         return node in self._simulated_nodes
@@ -159,7 +166,7 @@ class SimulatedContainers:
         return self._instances.main(pod, container, status, self._live_sources(pod))
 
     def _live_sources(self, pod: Object) -> Sources:
-        return self._sources.of(pod, lambda: self._changes.current(pod) or pod)
+        return self.sources.of(pod, lambda: self._changes.current(pod) or pod)
 
     async def execute(
         self,
@@ -192,14 +199,24 @@ class SimulatedContainers:
         words: list[str],
         streams: Pipes,
     ) -> int:
-        """Run a command with a client; returns its exit code."""
+        """Run a command with a client, at most until its container stops; returns its exit
+        code."""
         try:
             process = self.process(pod, declared, status, words)
         except MissingSource as missing:
             await streams.write(STDERR, f"{missing}\n".encode())
             return 1
         process.has_terminal = streams.is_terminal
-        return await run_live(start_first(process), streams)
+        namespace = pod["metadata"]["namespace"]
+        running = asyncio.ensure_future(run_live(process, streams, self.computing, namespace))
+        stopped = asyncio.ensure_future(self.end_of(pod, declared["name"]))
+        try:
+            await asyncio.wait((running, stopped), return_when=asyncio.FIRST_COMPLETED)
+            return await running if running.done() else KILLED
+        finally:
+            for task in (running, stopped):
+                task.cancel()
+            await asyncio.gather(running, stopped, return_exceptions=True)
 
     async def _end(self, pod: Object, container: str, code: int) -> None:
         """End a container whose own process a client was attached to."""

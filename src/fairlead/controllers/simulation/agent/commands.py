@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import inf
+from time import thread_time
 from typing import Protocol
 
 from fairlead.base import clock
@@ -22,10 +23,11 @@ from fairlead.controllers.simulation.runtime.commands import (
     only_serves,
     user_of,
 )
+from fairlead.controllers.simulation.runtime.computing import SLICE, ComputingTime
 from fairlead.controllers.simulation.runtime.images import is_known_image
 from fairlead.controllers.simulation.runtime.sources import MissingSource, Sources, sub_path
 from fairlead.controllers.simulation.script import ScriptOf
-from fairlead.operations.api import Api, Object
+from fairlead.operations.api import Object
 
 _CONFIG_ERROR = "CreateContainerConfigError"
 _SHOWN = ("configMap", "secret", "projected")
@@ -38,6 +40,9 @@ MainProcessOf = Callable[[Object, Object, Object], MainProcess]
 
 class LiveContainers(Protocol):
     """The containers whose commands run as the clock comes."""
+
+    computing: ComputingTime
+    sources: PodSources
 
     def main_process(self, pod: Object, container: Object, status: Object) -> MainProcess:
         """The first process of a running container. Raises MissingSource."""
@@ -53,13 +58,16 @@ class CommandBehaviour:
     """Completes the behaviour of pods by their commands and scripts. Annotations take
     precedence."""
 
-    def __init__(self, api: Api, scripts: ScriptOf, live: LiveContainers) -> None:
+    def __init__(self, scripts: ScriptOf, live: LiveContainers) -> None:
         self._scripts = scripts
         self._containers = live
-        self._sources = PodSources(api)
-        self._commands = Commands()
+        self._sources = live.sources
+        self._commands = Commands(live.computing)
 
-    def complete(self, pod: Object, behaviour: PodBehaviour) -> PodBehaviour:
+    async def complete(self, pod: Object, behaviour: PodBehaviour) -> PodBehaviour:
+        """Other work gets turns between the containers of a pod that has many."""
+        computing, namespace = self._containers.computing, pod["metadata"]["namespace"]
+        busy = 0.0
         sources = self._sources.of(pod)
         unmounted = _unmounted(pod, sources)
         named: dict[str, ContainerBehaviour] = {}
@@ -74,7 +82,13 @@ class CommandBehaviour:
             if refused is not None:
                 named[name] = replace(own, obstacle=refused)
             elif _needs_sources(container) or is_known(container, script):
-                named[name] = self._with_command(own, pod, container, status, sources)
+                began = thread_time()
+                with computing.measured(namespace):
+                    named[name] = self._with_command(own, pod, container, status, sources)
+                busy += thread_time() - began
+                if busy > SLICE:
+                    await computing.turn(namespace)
+                    busy = 0.0
         return replace(behaviour, named={**behaviour.named, **named}) if named else behaviour
 
     def _with_command(

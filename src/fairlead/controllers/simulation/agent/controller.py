@@ -104,7 +104,7 @@ class PodAgents:
         self._admission = NodeAdmission(
             nodes, self._collection, lambda node: self._on[node], placed, api.dialect
         )
-        self._commands = CommandBehaviour(api, behaviours.script_of, live)
+        self._commands = CommandBehaviour(behaviours.script_of, live)
         self.probes = Probes(handlers, self._record)
         self._terminations = Terminations(handlers, live.main_process, self._record)
         self._lifecycle = Lifecycle(handlers, self.probes, self._terminations)
@@ -191,8 +191,10 @@ class PodAgents:
         if on_node is None or on_node.state not in (READY, NOT_READY):
             self.probes.forget(key)
             return None
+        if (wait := self._live.computing.pause(key.partition("/")[0])) > 0:
+            return wait
         pod = version.object()
-        behaviour = self._behaviour(pod, node)
+        behaviour = await self._behaviour(pod, node)
         if pod["metadata"].get("deletionTimestamp"):
             self.probes.forget(key)
             return await self._stop(pod, behaviour, node)
@@ -202,10 +204,10 @@ class PodAgents:
         behaviour = self._lifecycle.complete(key, pod, behaviour)
         return await self._advance(pod, behaviour, node, on_node)
 
-    def _behaviour(self, pod: Object, node: str) -> PodBehaviour:
+    async def _behaviour(self, pod: Object, node: str) -> PodBehaviour:
         behaviour = pod_behaviour(pod["metadata"].get("annotations"))
         uid = pod["metadata"]["uid"]
-        behaviour = self._commands.complete(pod, behaviour)
+        behaviour = await self._commands.complete(pod, behaviour)
         problems = (*behaviour.problems, *self._behaviours.problems(pod))
         if problems and self._recorded.get(uid) != problems:
             self._recorded.keep(uid, problems, len(uid))
@@ -285,7 +287,7 @@ class PodAgents:
         metadata = pod["metadata"]
         killed = deletion_end(metadata, self._pods.dialect)
         begin = killed - min(metadata.get("deletionGracePeriodSeconds") or 0, MAX_GRACE)
-        kills = self._terminations.of_pod(pod, behaviour, begin, killed)
+        kills = await self._terminations.of_pod(pod, behaviour, begin, killed)
         moment = clock.time()
         left = [kill.end - moment for kill in kills.values() if kill.end > moment]
         codes = {name: kill.code for name, kill in kills.items() if kill.end <= moment}

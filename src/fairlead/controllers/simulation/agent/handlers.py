@@ -16,6 +16,7 @@ from fairlead.controllers.simulation.agent.containers import state_of, status_of
 from fairlead.controllers.simulation.http_answers import Reply, scripted_reply
 from fairlead.controllers.simulation.ports import LATE, ServerOf, check_listening, get
 from fairlead.controllers.simulation.runtime.commands import FOREVER, MainProcess, is_agnhost
+from fairlead.controllers.simulation.runtime.computing import ComputingTime
 from fairlead.controllers.simulation.runtime.process import Process, Program
 from fairlead.controllers.simulation.runtime.programs import PROGRAMS
 from fairlead.controllers.simulation.runtime.scripted import find_entry
@@ -79,11 +80,14 @@ class Handlers:
         script_of: ScriptOf,
         server_of: ServerOf,
         network_of: Callable[[Object], Network],
+        computing: ComputingTime,
     ) -> None:
+        self.computing = computing
         self._process_in = process_in
         self._script_of = script_of
         self._server_of = server_of
         self._network_of = network_of
+        self._looked_at: tuple[Object, bool] = {}, False  # the last pod, and its answer
 
     def decides(self, pod: Object, container: Object, handler: Object) -> bool:
         """Whether the simulation knows how a handler ends; all others succeed at once."""
@@ -97,13 +101,20 @@ class Handlers:
             return True
         if port is None:
             return False
-        return port in script.ports or any(map(is_agnhost, all_containers(pod["spec"])))
+        return port in script.ports or self._has_agnhost(pod)
+
+    def _has_agnhost(self, pod: Object) -> bool:
+        last, answer = self._looked_at
+        if last is not pod:
+            answer = any(map(is_agnhost, all_containers(pod["spec"])))
+            self._looked_at = pod, answer
+        return answer
 
     def _execute(
         self, pod: Object, container: Object, status: Object, handler: Object, limit: float | None
     ) -> Outcome:
         """Run the command of a probe for at most so many seconds, or that of a hook."""
-        words = handler["exec"]["command"]
+        words, namespace = handler["exec"]["command"], pod["metadata"]["namespace"]
         is_probe, limit = limit is not None, FOREVER if limit is None else limit
         try:
             process = self._process_in(pod, container, status, words, is_probe=is_probe)
@@ -111,8 +122,10 @@ class Handlers:
             return SUCCESS
         missing: list[str] = []
         process.find = _noting(process.find, missing)
-        main = MainProcess(process, clock.time())
-        main.advance(limit)
+        containers = sum(1 for _ in all_containers(pod["spec"]))
+        main = MainProcess(process, clock.time(), containers=containers)
+        with self.computing.measured(namespace):
+            main.advance(limit)
         run = main.run
         if missing:
             return Outcome(True, run.end if main.has_ended else 0.0, is_known=False)

@@ -6,7 +6,6 @@ answers for. Containers without such probes cost nothing.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import thread_time
@@ -18,6 +17,7 @@ from fairlead.controllers.events import WARNING
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.simulation.agent.containers import FAMILIES, PodEvent, state_of
 from fairlead.controllers.simulation.agent.handlers import Handlers
+from fairlead.controllers.simulation.runtime.computing import ComputingTime
 from fairlead.operations.api import Object
 
 _STARTUP, _READINESS, _LIVENESS = "startupProbe", "readinessProbe", "livenessProbe"
@@ -27,7 +27,6 @@ _NAMES = {_STARTUP: "Startup", _READINESS: "Readiness", _LIVENESS: "Liveness"}
 # All probes together may compute a fifth of the time, those of a namespace a twentieth; beyond that
 # they run less often. Pauses are so many times as long as what was computed.
 _PAUSES, _PAUSES_OF_NAMESPACE = 4, 19
-_MAX_NAMESPACES = 1_000
 
 Record = Callable[[Object, PodEvent], None]  # records an event about a pod
 
@@ -128,9 +127,7 @@ class Probes:
         self._record = record
         self._pods: dict[str, _ProbedPod] = {}
         self._add: Callable[[str], None] = lambda key: None
-        # Until when nothing is computed, by the time of the event loop.
-        self._free_at = 0.0
-        self._free_of: dict[str, float] = {}  # by namespace
+        self._computing = ComputingTime(_PAUSES, _PAUSES_OF_NAMESPACE, credit=0.0)
         self.changed: Callable[[str], None] = lambda key: None
 
     def follows(self) -> Mapping[str, Keys]:
@@ -206,33 +203,19 @@ class Probes:
             for probe in list(probed.active()):
                 if clock.time() < probe.due:
                     continue
-                if (wait := self._pause(key)) > 0:
+                if (wait := self._computing.pause(key.partition("/")[0])) > 0:
                     return wait
                 if await self._run(followed.pod, probed, probe):
                     self.changed(key)
         dues = [probe.due for each in followed.containers.values() for probe in each.active()]
         return max(0.0, min(dues) - clock.time()) if dues else None
 
-    def _pause(self, key: str) -> float:
-        """Seconds until probes of a namespace may compute again."""
-        until = max(self._free_at, self._free_of.get(key.partition("/")[0], 0.0))
-        return until - asyncio.get_running_loop().time()
-
-    def _account(self, namespace: str, spent: float) -> None:
-        """Note how long a probe has computed."""
-        moment = asyncio.get_running_loop().time()
-        self._free_at = max(self._free_at, moment) + spent * _PAUSES
-        free = max(self._free_of.get(namespace, 0.0), moment) + spent * _PAUSES_OF_NAMESPACE
-        if len(self._free_of) >= _MAX_NAMESPACES:
-            self._free_of = {name: end for name, end in self._free_of.items() if end > moment}
-        self._free_of[namespace] = free
-
     async def _run(self, pod: Object, probed: _Probed, probe: _Probe) -> bool:
         """Run a probe; returns whether its result has changed."""
         began = thread_time()
         outcome = await self._handlers.probe(pod, probed.container, probed.status, probe.spec)
         if probe.spec.get("exec") is not None:  # the other kinds only wait for an answer
-            self._account(pod["metadata"]["namespace"], thread_time() - began)
+            self._computing.spend(pod["metadata"]["namespace"], thread_time() - began)
         if not outcome.succeeded:
             text = f"{_NAMES[probe.kind]} probe failed: {outcome.text}"
             self._record(pod, PodEvent(WARNING, "Unhealthy", text, probed.path))

@@ -4,6 +4,7 @@ order."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from time import thread_time
 from typing import NamedTuple
 
 from fairlead.base.caches import BoundedCache
@@ -27,6 +28,7 @@ from fairlead.controllers.simulation.agent.pod_conditions import (
 )
 from fairlead.controllers.simulation.behaviour import ContainerBehaviour, Kill, PodBehaviour
 from fairlead.controllers.simulation.runtime.commands import FOREVER
+from fairlead.controllers.simulation.runtime.computing import SLICE
 from fairlead.controllers.simulation.runtime.sources import MissingSource
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import FINISHED
@@ -90,16 +92,21 @@ class Terminations:
         self._record = record
         self._stops: BoundedCache[str, _Stop] = BoundedCache(_MAX_CACHED)
 
-    def of_pod(
+    async def of_pod(
         self, pod: Object, behaviour: PodBehaviour, begin: float, killed: float
     ) -> dict[str, Kill]:
         """When the running containers of a deleted pod end, by name. Sidecars stop after the
         others, one after the other."""
+        computing, namespace = self._handlers.computing, pod["metadata"]["namespace"]
         kills: dict[str, Kill] = {}
-        turn = begin
+        turn, spent = begin, thread_time()
         for each in running(pod):
+            if thread_time() - spent > SLICE:
+                await computing.turn(namespace)
+                spent = thread_time()
             own = behaviour.of(each.name)
-            stop = self._stop(pod, each, own, begin, f"Stopping container {each.name}")
+            with computing.measured(namespace):
+                stop = self._stop(pod, each, own, begin, f"Stopping container {each.name}")
             if each.is_sidecar:
                 turn = max((kill.end for kill in kills.values()), default=begin)
             kills[each.name] = _sooner(stop.kill(killed, turn), each, own)

@@ -12,6 +12,7 @@ from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
     Process,
     Program,
+    Reading,
     Step,
     Write,
     error,
@@ -21,6 +22,7 @@ from fairlead.controllers.simulation.runtime.process import (
 
 _MAX_ARCHIVE = MAX_BYTES + MAX_FILES * 1024
 _CHUNK = 32 * 1024
+_UNPACKED_AT_ONCE = 1024 * 1024
 _FAILED = 2
 _MAX_PACKED = 256 * 1024  # of gzip, on either side
 _WITH_HEADER = 31  # for zlib: the format of gzip
@@ -87,13 +89,14 @@ def _create(process: Process, names: list[str], directory: str) -> Program:
                         archive.addfile(member)
                     else:
                         member.size = len(entry.data)
+                        process.hold(member.size)
                         archive.addfile(member, io.BytesIO(entry.data))
             except FileError as failed:
                 yield error(f"tar: {name}: Cannot stat: {failed.reason}\n")
                 code = _FAILED
-    data = buffer.getvalue()
-    for at in range(0, len(data), _CHUNK):
-        yield Write(STDOUT, data[at : at + _CHUNK])
+    buffer.seek(0)
+    while data := buffer.read(_CHUNK):
+        yield Write(STDOUT, data)
     return code
 
 
@@ -103,10 +106,10 @@ def _extract(process: Process, directory: str) -> Program:
     if at is None or at.data is not None:
         yield error(f"tar: {directory}: Cannot open: No such file or directory\n")
         return _FAILED
-    data = yield from read_all(_MAX_ARCHIVE)
+    data = yield from read_all(process, _MAX_ARCHIVE)
     try:
         if data.startswith(_GZIP):
-            data = zlib.decompressobj(_WITH_HEADER).decompress(data, _MAX_ARCHIVE)
+            data = yield from _unpacked(process, data)
         source = io.BytesIO(data)
         with tarfile.open(fileobj=source, mode="r:", tarinfo=_Member) as archive:
             for count, member in enumerate(archive):
@@ -132,6 +135,18 @@ def _extract(process: Process, directory: str) -> Program:
     return 0
 
 
+def _unpacked(process: Process, data: bytes) -> Reading:
+    """The content of a compressed archive, as far as it is allowed. Raises zlib.error."""
+    unpacker, content = zlib.decompressobj(_WITH_HEADER), bytearray()
+    while data and len(content) < _MAX_ARCHIVE:
+        yield Step()
+        piece = unpacker.decompress(data, _UNPACKED_AT_ONCE)
+        process.hold(len(piece))
+        content += piece
+        data = unpacker.unconsumed_tail
+    return bytes(content)
+
+
 class _Member(tarfile.TarInfo):
     """A member whose headers are small. Large ones take long to parse, and nobody needs them."""
 
@@ -154,9 +169,8 @@ def gzip(process: Process) -> Program:
     flags, names = operands(process)
     unpacks = "d" in flags or posixpath.basename(process.arguments[0]) == "gunzip"
     try:
-        data = process.read_files(names, _MAX_PACKED) if names else b""
-        if not names:
-            data = yield from read_all(_MAX_PACKED)
+        read = process.read_files(names, _MAX_PACKED) if names else read_all(process, _MAX_PACKED)
+        data = yield from read
         yield Write(STDOUT, _repacked(data[:_MAX_PACKED], unpacks=unpacks))
     except (FileError, zlib.error) as failed:
         yield error(f"{process.arguments[0]}: {failed}\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import islice
 
 _TOKEN = re.compile(
     r"\s*(?:([0-9]+)|\$?([A-Za-z_]\w*)|(\*\*|<<|>>|<=|>=|==|!=|&&|\|\||.))", re.ASCII
@@ -37,7 +38,8 @@ _OPERATORS: tuple[dict[str, Callable[[int, int], int]], ...] = (
 
 def evaluate(text: str, variables: Mapping[str, str]) -> int:
     """Raises ValueError."""
-    tokens = [match for match in _TOKEN.finditer(text) if match[0].strip()]
+    found = (match for match in _TOKEN.finditer(text) if match[0].strip())
+    tokens = list(islice(found, _MAX_TOKENS + 1))
     if len(tokens) > _MAX_TOKENS:
         raise ValueError("expression too long")
     if not tokens:

@@ -18,7 +18,8 @@ from fairlead.base import clock
 from fairlead.base.caches import BoundedCache
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.times import parse_time
-from fairlead.controllers.simulation.runtime.files import FileError, Files, Volume
+from fairlead.controllers.simulation.runtime.computing import ComputingTime
+from fairlead.controllers.simulation.runtime.files import FileError, Files, Volume, memory_of
 from fairlead.controllers.simulation.runtime.images import command_of, image_of, own_port
 from fairlead.controllers.simulation.runtime.kernel_files import limits_mount, process_files
 from fairlead.controllers.simulation.runtime.mounts import mounts_of, write_system_files
@@ -52,8 +53,9 @@ from fairlead.controllers.simulation.script import Script, ScriptOf
 
 FOREVER = float("inf")
 SHORT_LIFE = 1.0  # seconds that an unknown program runs in a pod that is to finish
-# A program that takes more than this runs on without output.
+# A program that takes more than this without waiting runs on without output.
 _MAX_STEPS, _MAX_CPU_SECONDS, _MAX_LIVE_CPU_SECONDS = 2_000, 0.02, 0.1
+_SLICE = 0.02  # seconds that a live program computes before other work gets a turn
 _FEW_CONTAINERS = 4  # beyond them, the containers of a pod share the time of these
 _MAX_OUTPUT = 64 * 1024  # bytes; older output is dropped
 _KEPT_RUNS = 1_000
@@ -143,9 +145,12 @@ def is_live(pod: Object, container: Object) -> bool:
     )
     if any(each.get("fieldPath", "").startswith("status.") for each in fields):
         return True  # addresses, which a pod has once it runs
-    return any(
-        not mount["name"].startswith(_TOKENS) for mount in container.get("volumeMounts") or ()
-    )
+    tokens = {
+        volume["name"]
+        for volume in pod["spec"].get("volumes") or ()
+        if volume["name"].startswith(_TOKENS) and volume.get("projected") is not None
+    }
+    return any(mount["name"] not in tokens for mount in container.get("volumeMounts") or ())
 
 
 def answers_itself(container: Object) -> bool:
@@ -175,7 +180,8 @@ def only_serves(container: Object) -> bool:
 class Commands:
     """The runs of the containers of one server's simulated nodes."""
 
-    def __init__(self) -> None:
+    def __init__(self, computing: ComputingTime) -> None:
+        self._computing = computing
         self._runs: BoundedCache[tuple[str, str, str, str], Run] = BoundedCache(
             _KEPT_RUNS, max_bytes=32 * 1024 * 1024, longest=_MAX_OUTPUT * 2, per_byte=1
         )
@@ -188,8 +194,9 @@ class Commands:
         key = pod["metadata"]["uid"], name, started, scripts(pod, name).identity
         run = self._runs.get(key)
         if run is None:
-            process = main_process(pod, container, sources, started, {}, scripts)
-            process.advance(FOREVER)
+            with self._computing.measured(pod["metadata"]["namespace"]):
+                process = main_process(pod, container, sources, started, {}, scripts)
+                process.advance(FOREVER)
             run = process.run
             if process.has_ended:
                 run.message = last_message(container, process)
@@ -292,16 +299,24 @@ class MainProcess:
         self._program: Program | None = start_first(process)
         self._effect: Effect | None = None
         self._size = self._steps = 0
+        self._busy = 0.0  # seconds of computing since it waited last
 
     @property
     def has_ended(self) -> bool:
         return self._program is None and self.run.end != FOREVER
 
     def advance(self, until: float) -> None:
-        """Run until a time, in seconds after the start, or to the end."""
+        """Run until a time, in seconds after the start, or to the end; a live program not longer
+        than its slice."""
         run, began = self.run, thread_time()
+        last = began
         while self._program is not None and run.end <= until and run.end != FOREVER:
-            self._step(self._program, began)
+            self._step(self._program)
+            moment = thread_time()
+            self._busy += moment - last
+            last = moment
+            if self.is_live and moment - began > _SLICE:
+                return
         if self.stop_at <= until and not self.has_ended:
             self._close()
             run.end, run.code = self.stop_at, self._stop_code
@@ -336,11 +351,11 @@ class MainProcess:
         signals.is_pending = True
         if signals.is_waiting:
             run.end = at
-            self._step(self._program, thread_time(), SignalArrived())
+            self._step(self._program, SignalArrived())
         self.advance(FOREVER)
         return run if self.has_ended else None
 
-    def _step(self, program: Program, began: float, signal: SignalArrived | None = None) -> None:
+    def _step(self, program: Program, signal: SignalArrived | None = None) -> None:
         run = self.run
         try:
             if signal is not None:
@@ -356,10 +371,10 @@ class MainProcess:
         if isinstance(effect, Wait):
             run.end += effect.seconds
             if self.is_live and effect.seconds:
-                self._steps = 0
+                self._steps, self._busy = 0, 0.0
         elif isinstance(effect, Write) and effect.data:
             self._keep(Output(run.end, effect.stream, effect.data[-_MAX_OUTPUT:]))
-        is_busy = self._steps >= _MAX_STEPS or thread_time() - began > self._seconds
+        is_busy = self._steps >= _MAX_STEPS or self._busy > self._seconds
         if is_busy or (isinstance(effect, Read) and self._has_input):
             run.end = FOREVER
             self._close()
@@ -394,7 +409,8 @@ def _process(
     own = {each["name"].replace("/", "."): each["value"] for each in sysctls}
     surroundings.settings = {**surroundings.settings, **own}
     mounts = mounts_of(pod, container, sources, volumes, environment)
-    files = Files([*mounts, limits_mount(sources.current, container["name"])])
+    mounts.append(limits_mount(sources.current, container["name"]))
+    files = Files(mounts, memory_of(pod["metadata"]["namespace"]))
     write_system_files(files, pod, surroundings.network)
     given = {**process_files(pod, container), **image_of(container).files, **script.files}
     write_files(files, given)

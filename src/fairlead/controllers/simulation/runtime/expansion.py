@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from fairlead.controllers.simulation.runtime import arithmetic
 from fairlead.controllers.simulation.runtime.files import FileError
-from fairlead.controllers.simulation.runtime.process import Effect, error
+from fairlead.controllers.simulation.runtime.process import Effect, Step, error
 from fairlead.controllers.simulation.runtime.shell_nodes import (
     Arithmetic,
     Parameter,
@@ -24,6 +24,7 @@ from fairlead.controllers.simulation.runtime.shell_state import (
 )
 
 MAX_WORDS = 64 * 1024  # characters of a word, and of all arguments of a command
+_WORDS_OF_A_STEP = 100
 _MAX_MATCHED = 512  # characters of a text and a pattern
 _PATTERN = re.compile(r"[*?\[]")
 
@@ -51,9 +52,14 @@ class Expansion:
     def fields(self, words: Sequence[Word]) -> Splitting:
         """The words after expansion: unquoted values are split, patterns name files."""
         fields: list[str] = []
-        for word in words:
-            fields += yield from self._split(word)
-            if sum(map(len, fields)) > MAX_WORDS:
+        size = 0
+        for at, word in enumerate(words, start=1):
+            if at % _WORDS_OF_A_STEP == 0:
+                yield Step()
+            added = yield from self._split(word)
+            fields += added
+            size += sum(map(len, added))
+            if size > MAX_WORDS:
                 yield error("sh: argument list too long\n")
                 raise ShellExit(SYNTAX_ERROR)
         return fields
@@ -91,13 +97,17 @@ class Expansion:
             fields.append(current)
         if not has_pattern:
             return fields
-        return [name for each in fields for name in self._matching(each)]
+        found: list[str] = []
+        for each in fields:
+            found += yield from self._matching(each)
+        return found
 
-    def _matching(self, pattern: str) -> list[str]:
+    def _matching(self, pattern: str) -> Splitting:
         """The files that a pattern names in its directory, or the pattern if there are none."""
         directory, slash, name = pattern.rpartition("/")
         if not _PATTERN.search(name) or _PATTERN.search(directory):
             return [pattern]
+        yield Step()
         try:
             names = self._state.process.files.list(
                 self._state.process.path(f"{directory}{slash}" or ".")

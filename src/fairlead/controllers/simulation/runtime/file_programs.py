@@ -20,6 +20,8 @@ from fairlead.controllers.simulation.runtime.process import (
 )
 from fairlead.controllers.simulation.runtime.system_programs import rights
 
+_MAX_TESTED = 300  # words of `test`
+
 
 def _for_each(
     process: Process, names: Iterable[str], do: Callable[[str], None], *, quiet: bool = False
@@ -41,6 +43,7 @@ def _ls(process: Process) -> Program:
     flags, names = operands(process)
     code = 0
     for name in names or ["."]:
+        yield Step()
         path = process.path(name)
         try:
             entry = process.files.entry(path)
@@ -137,6 +140,7 @@ def _tee(process: Process) -> Program:
     while True:
         data = yield Read()
         for name in names:
+            yield Step()
             append = "a" in flags or not is_first
             try:
                 process.files.write(process.path(name), data, append=append)
@@ -169,6 +173,8 @@ def _test(process: Process) -> Program:
 
 def _holds(process: Process, words: list[str]) -> bool:
     """Raises ValueError."""
+    if len(words) > _MAX_TESTED:
+        raise ValueError("test: too many arguments")
     for operator, combine in (("-o", any), ("-a", all)):
         if operator in words[1:-1]:
             at = words.index(operator, 1)

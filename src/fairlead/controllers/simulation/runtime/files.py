@@ -6,10 +6,12 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple
+from weakref import WeakValueDictionary
 
 MAX_BYTES = 16 * 1024 * 1024  # of all files of one container or volume, with their paths
 MAX_FILES = 10_000
 MAX_HELD = 512 * 1024 * 1024  # bytes that all containers of this process hold
+MAX_HELD_OF_NAMESPACE = 160 * 1024 * 1024
 _MAX_PATH = 4096
 
 
@@ -46,25 +48,49 @@ class OutOfMemory(Exception):
     """A program wants more memory than it may have."""
 
 
-class Held:
-    """How many bytes of memory something holds, at most `limit`. All together hold `MAX_HELD`."""
+class Memory:
+    """How many bytes the containers of one namespace hold."""
 
-    __slots__ = ("limit", "size")
+    __slots__ = ("__weakref__", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+
+
+_memories: WeakValueDictionary[str, Memory] = WeakValueDictionary()
+
+
+def memory_of(namespace: str) -> Memory:
+    return _memories.setdefault(namespace, Memory())
+
+
+class Held:
+    """How many bytes of memory something holds, at most `limit`. All of a namespace together hold
+    `MAX_HELD_OF_NAMESPACE`, and all together `MAX_HELD`."""
+
+    __slots__ = ("_memory", "limit", "size")
     total: ClassVar[int] = 0
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, memory: Memory) -> None:
+        self._memory = memory
         self.limit = limit
         self.size = 0
 
     def grow(self, size: int) -> bool:
         """Whether it may hold so many bytes more."""
-        if size > 0 and (self.size + size > self.limit or Held.total + size > MAX_HELD):
+        if size > 0 and (
+            self.size + size > self.limit
+            or self._memory.size + size > MAX_HELD_OF_NAMESPACE
+            or Held.total + size > MAX_HELD
+        ):
             return False
         self.size += size
+        self._memory.size += size
         Held.total += size
         return True
 
     def __del__(self) -> None:
+        self._memory.size -= self.size
         Held.total -= self.size
 
 
@@ -72,11 +98,17 @@ class Volume:
     """The files of one volume, or of a container's own file system. Keys are absolute paths within
     it; the root has none."""
 
-    def __init__(self, root: VolumeRoot = PLAIN, *, is_read_only: bool = False) -> None:
+    def __init__(
+        self,
+        root: VolumeRoot = PLAIN,
+        *,
+        is_read_only: bool = False,
+        memory: Memory | None = None,
+    ) -> None:
         self.entries: dict[str, Entry] = {}
         self.root = root
         self.is_read_only = is_read_only
-        self._held = Held(MAX_BYTES)
+        self._held = Held(MAX_BYTES, memory or Memory())
 
     @property
     def size(self) -> int:
@@ -137,14 +169,15 @@ class Mount(NamedTuple):
 
 
 class Files:
-    """The file system of a container."""
+    """The file system of a container, which takes from the memory of its namespace."""
 
-    def __init__(self, mounts: list[Mount]) -> None:
-        self.root = Volume()
+    def __init__(self, mounts: list[Mount], memory: Memory | None = None) -> None:
+        self.memory = memory or Memory()
+        self.root = Volume(memory=self.memory)
         self.is_read_only = False  # except for mounts and devices
         self.owner = (0, 0)  # the user and the group of new files
-        # The longest path first: a mount hides what lies below it.
-        self._mounts = sorted(mounts, key=lambda mount: len(mount.path), reverse=True)
+        self._mounts = {mount.path: mount for mount in reversed(mounts)}  # the first counts
+        self._deepest = max((path.count("/") for path in self._mounts), default=0)
         for name in ("/tmp", "/root", "/etc", "/var", "/bin", "/usr", "/dev", "/proc", "/home"):
             self.root.put(name, Entry(None, 0o755))
         for mount in mounts:
@@ -166,13 +199,22 @@ class Files:
 
     def _place(self, path: str) -> tuple[Volume, str, bool]:
         """The same; what follows other objects is as it was."""
-        for mount in self._mounts:
-            if path == mount.path or path.startswith(mount.path.rstrip("/") + "/"):
-                rest = path[len(mount.path.rstrip("/")) :]
-                inside = posixpath.normpath(posixpath.join(mount.inside, rest.lstrip("/")))
-                read_only = mount.is_read_only or mount.volume.is_read_only
-                return mount.volume, inside, read_only
-        return self.root, path, self.is_read_only and not path.startswith("/dev/")
+        mount = self._mount_at(path)
+        if mount is None:
+            return self.root, path, self.is_read_only and not path.startswith("/dev/")
+        rest = path[len(mount.path.rstrip("/")) :]
+        inside = posixpath.normpath(posixpath.join(mount.inside, rest.lstrip("/")))
+        return mount.volume, inside, mount.is_read_only or mount.volume.is_read_only
+
+    def _mount_at(self, path: str) -> Mount | None:
+        """The mount with the longest path that a path is at or below: it hides what lies there."""
+        found, end = self._mounts.get("/"), 0
+        for _ in range(self._deepest):
+            end = path.find("/", end + 1)
+            found = self._mounts.get(path if end < 0 else path[:end], found)
+            if end < 0:
+                break
+        return found
 
     def entry(self, path: str) -> Entry | None:
         volume, inside, _ = self._resolve(path)
@@ -181,12 +223,12 @@ class Files:
     def mounted(self) -> Iterator[tuple[str, VolumeRoot]]:
         """The paths of mounts and what is mounted."""
         yield "/", VolumeRoot(file_system="overlay")
-        for mount in reversed(self._mounts):
-            yield mount.path, mount.volume.root
+        for path in sorted(self._mounts, key=len):
+            yield path, self._mounts[path].volume.root
 
     def is_mounted(self, path: str) -> bool:
         """Whether a volume is mounted at a path."""
-        return any(mount.path == path for mount in self._mounts)
+        return path in self._mounts
 
     def file_system(self, path: str) -> str:
         return self._resolve(path)[0].root.file_system
@@ -272,9 +314,7 @@ class Files:
             raise FileError(path, "Not a directory")
         volume, inside, _ = self._resolve(path)
         names = {posixpath.basename(name) for name in volume.entries if _parent(name) == inside}
-        names |= {
-            posixpath.basename(each.path) for each in self._mounts if _parent(each.path) == path
-        }
+        names |= {posixpath.basename(each) for each in self._mounts if _parent(each) == path}
         return sorted(names)
 
     def walk(self, path: str) -> Iterator[tuple[str, Entry]]:
@@ -311,8 +351,8 @@ class Files:
 class _Children:
     """The names in the directories of volumes, as they are when each volume is first asked for."""
 
-    def __init__(self, mounts: Iterable[Mount]) -> None:
-        self._mounted = _by_parent(mount.path for mount in mounts)
+    def __init__(self, mounts: Iterable[str]) -> None:
+        self._mounted = _by_parent(mounts)
         self._by_volume: dict[Volume, dict[str, set[str]]] = {}
 
     def of(self, volume: Volume, path: str, inside: str) -> set[str]:

@@ -7,27 +7,29 @@ restarted, gets the files that its own command wrote again; what clients wrote i
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from time import thread_time
+from typing import NamedTuple
 
 from fairlead.base import clock
 from fairlead.codec.types.model import Object
 from fairlead.controllers.simulation.runtime.commands import MainProcess, main_process
-from fairlead.controllers.simulation.runtime.files import Volume
+from fairlead.controllers.simulation.runtime.computing import SLICE, ComputingTime
+from fairlead.controllers.simulation.runtime.files import MAX_BYTES, Held, OutOfMemory, Volume
 from fairlead.controllers.simulation.runtime.mounts import new_volume
 from fairlead.controllers.simulation.runtime.process import (
     INTERRUPTED,
     Effect,
     Interrupted,
     Process,
-    Program,
     Read,
     Wait,
     Write,
     split_input,
+    start_first,
 )
 from fairlead.controllers.simulation.runtime.scripted import finder
 from fairlead.controllers.simulation.runtime.sources import Sources
@@ -37,7 +39,6 @@ from fairlead.controllers.simulation.script import ScriptOf
 
 _KEPT_PODS = 256
 _MAX_BYTES = 128 * 1024 * 1024  # of files of all containers
-_SLICE = 0.003  # seconds that a program computes before other work gets a turn
 _SHARE = 4  # times as long as it computed, a busy program pauses
 
 
@@ -46,6 +47,7 @@ class _PodState:
     """`is_used`: a client or a hook may have written files, which nothing brings back. `ran` are
     the init containers that have left their files."""
 
+    namespace: str
     is_used: bool = False
     ran: set[str] = field(default_factory=set)
     volumes: dict[str, Volume] = field(default_factory=dict)
@@ -60,6 +62,13 @@ class _PodState:
         return sum(volume.size for volume in volumes)
 
 
+class _SharedVolume(NamedTuple):
+    """A volume that outlives pods, and the namespace of the first pod that mounted it."""
+
+    namespace: str
+    volume: Volume
+
+
 class Instances:
     """The running containers that clients have talked to or that are probed, the newest ones."""
 
@@ -67,12 +76,13 @@ class Instances:
         self, scripts: ScriptOf, network_of: Callable[[Object], Network] = lambda pod: NoNetwork()
     ) -> None:
         self._scripts = scripts
+        self.computing = ComputingTime()
         self._network_of = network_of
         # Called with the key of a pod whose process was told to stop.
         self.told: Callable[[str], None] = lambda key: None
         self._pods: OrderedDict[str, _PodState] = OrderedDict()
         # Volumes that outlive pods, by claim, or by node and path.
-        self._shared: OrderedDict[tuple[str, str], Volume] = OrderedDict()
+        self._shared: OrderedDict[tuple[str, str], _SharedVolume] = OrderedDict()
 
     def process(
         self,
@@ -97,8 +107,10 @@ class Instances:
     def main(self, pod: Object, container: Object, status: Object, sources: Sources) -> MainProcess:
         """The process of a running container, as far as the clock has come. Raises
         MissingSource."""
-        main = self._main(pod, container, status, sources)
-        main.advance(clock.time() - main.began)
+        namespace = pod["metadata"]["namespace"]
+        with self.computing.measured(namespace):
+            main = self._main(pod, container, status, sources)
+            main.advance(clock.time() - main.began)
         return main
 
     def _told(self, key: str) -> None:
@@ -113,7 +125,7 @@ class Instances:
         self, pod: Object, container: Object, status: Object, sources: Sources
     ) -> MainProcess:
         uid = pod["metadata"]["uid"]
-        state = self._pods.setdefault(uid, _PodState())
+        state = self._pods.setdefault(uid, _PodState(pod["metadata"]["namespace"]))
         self._pods.move_to_end(uid)
         main = state.containers.get(status.get("containerID", ""))
         if main is None:
@@ -143,25 +155,43 @@ class Instances:
             key = _shared_key(pod, declared, sources)
             if key is None or declared["name"] in state.volumes:
                 continue
-            volume = self._shared.get(key)
-            if volume is None:
-                volume = self._shared[key] = new_volume(pod, declared, sources)
+            shared = self._shared.get(key)
+            if shared is None:
+                shared = _SharedVolume(state.namespace, new_volume(pod, declared, sources))
+                self._shared[key] = shared
             self._shared.move_to_end(key)
-            state.volumes[declared["name"]] = volume
-        while len(self._shared) > _KEPT_PODS or (
-            len(self._shared) > 1 and sum(each.size for each in self._shared.values()) > _MAX_BYTES
-        ):
-            self._shared.popitem(last=False)
+            state.volumes[declared["name"]] = shared.volume
+        while len(self._shared) > 1:
+            is_full = sum(each.volume.size for each in self._shared.values()) > _MAX_BYTES
+            if not is_full and len(self._shared) <= _KEPT_PODS:
+                return
+            *others, _ = self._shared.items()
+            largest = _largest(
+                (each.namespace, each.volume.size if is_full else 1) for _, each in others
+            )
+            del self._shared[next(key for key, each in others if each.namespace == largest)]
 
     def _make_room(self) -> None:
-        """Forget old pods, those first that can be made again."""
-        while len(self._pods) > 1 and (
-            len(self._pods) > _KEPT_PODS
-            or sum(each.size for each in self._pods.values()) > _MAX_BYTES
-        ):
+        """Forget old pods of the namespace that has most, those first that can be made again."""
+        while len(self._pods) > 1:
+            sizes = [state.size for state in self._pods.values()]
+            is_full = sum(sizes) > _MAX_BYTES
+            if not is_full and len(sizes) <= _KEPT_PODS:
+                return
             *others, _ = self._pods.items()
-            unused = (uid for uid, state in others if not state.is_used)
-            del self._pods[next(unused, others[0][0])]
+            shares = zip((state.namespace for _, state in others), sizes, strict=False)
+            largest = _largest((name, size if is_full else 1) for name, size in shares)
+            found = [(uid, state) for uid, state in others if state.namespace == largest]
+            unused = (uid for uid, state in found if not state.is_used)
+            del self._pods[next(unused, found[0][0])]
+
+
+def _largest(amounts: Iterable[tuple[str, int]]) -> str:
+    """The namespace that has the most."""
+    shares: Counter[str] = Counter()
+    for namespace, amount in amounts:
+        shares[namespace] += amount
+    return shares.most_common(1)[0][0]
 
 
 def _shared_key(pod: Object, declared: Object, sources: Sources) -> tuple[str, str] | None:
@@ -177,11 +207,15 @@ def _shared_key(pod: Object, declared: Object, sources: Sources) -> tuple[str, s
     return ("", volume) if volume else None
 
 
-async def run_live(program: Program, streams: Pipes) -> int:
-    """Run a program in real time with a client; returns its exit code."""
+async def run_live(
+    process: Process, streams: Pipes, computing: ComputingTime, namespace: str
+) -> int:
+    """Run a process in real time with a client; returns its exit code."""
+    program = start_first(process)
     pending = b""
     busy = 0.0
     try:
+        await computing.turn(namespace)
         effect: Effect = next(program)
         while True:
             sent = b""
@@ -189,14 +223,19 @@ async def run_live(program: Program, streams: Pipes) -> int:
                 if isinstance(effect, Read):
                     sent, pending = split_input(pending or await streams.read(), effect)
                 elif isinstance(effect, Write):
+                    unread = Held(MAX_BYTES * 2, process.files.memory)
+                    if not unread.grow(len(effect.data)):
+                        raise OutOfMemory
                     await streams.write(effect.stream, effect.data)
                 elif isinstance(effect, Wait):
                     await streams.pause(min(effect.seconds, 10**9))
-                if busy > _SLICE:
+                if busy > SLICE:
+                    computing.spend(namespace, busy)
                     await streams.pause(busy * _SHARE)
+                    await computing.turn(namespace)
                     busy = 0.0
-            except Interrupted as interrupted:
-                effect = program.throw(interrupted)
+            except (Interrupted, OutOfMemory) as failed:
+                effect = program.throw(failed)
                 continue
             began = thread_time()
             effect = program.send(sent)
@@ -206,5 +245,6 @@ async def run_live(program: Program, streams: Pipes) -> int:
     except Interrupted:
         return INTERRUPTED
     finally:
+        computing.spend(namespace, busy)
         streams.close()
         program.close()

@@ -3,29 +3,47 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
-from fairlead.base.patterns import PatternError, compiled
+from fairlead.base.patterns import PatternError, compiled_within
 from fairlead.controllers.simulation.runtime.files import MAX_BYTES, FileError
 from fairlead.controllers.simulation.runtime.process import (
+    STDOUT,
     Process,
     Program,
     Wait,
+    Write,
     error,
     operands,
     output,
     read_all,
+    written,
 )
 
 _MAX_INPUT, _MAX_SEARCHED = 256 * 1024, 1024 * 1024  # bytes; of files that grep reads
 _MAX_LINES = 500_000  # that are counted one by one
-_WORD = re.compile(r"\S+")
 _MAX_TAIL = 2**31
 _FAILED = 2
+_MAX_PATTERN, _PATTERN_BYTES = 1_000, 256 * 1024  # characters, and memory when it is compiled
+_MAX_WORK = 4_000_000  # the size of a pattern times the length of a line
+# White space as blanks, anything else as the letter x.
+_BLANKS = bytes(0x20 if chr(byte) in " \t\n\r\v\f" else 0x78 for byte in range(256))
+
+
+def search_pattern(text: str, longest: int) -> Any:
+    """The pattern of a program that looks at lines of up to so many characters. Raises
+    PatternError."""
+    if len(text) > _MAX_PATTERN:
+        raise PatternError("pattern too long")
+    pattern = compiled_within(text, _PATTERN_BYTES)
+    if pattern.programsize * longest > _MAX_WORK:
+        raise PatternError("pattern too complex for a line that long")
+    return pattern
 
 
 def _of_text(
-    select: Callable[[Process, str, str], str], limit: int = _MAX_INPUT
+    select: Callable[[Process, bytes, str], bytes], limit: int = _MAX_INPUT
 ) -> Callable[[Process], Program]:
     """A program that selects a part of files or of its input. `select` gets the text and the
     letters of the flags."""
@@ -38,13 +56,12 @@ def _of_text(
                 yield Wait(float("inf"))
             return 0
         try:
-            data = process.read_files(names, 2 * MAX_BYTES) if names else b""
+            read = process.read_files(names, 2 * MAX_BYTES) if names else read_all(process, limit)
+            data = yield from read
         except FileError as failed:
             yield error(f"{process.arguments[0]}: {failed}\n")
             return 1
-        if not names:
-            data = yield from read_all(limit)
-        yield output(select(process, data.decode(errors="surrogateescape"), flags))
+        yield Write(STDOUT, select(process, data, flags))
         if "f" in flags.lower():
             yield Wait(float("inf"))
         return 0
@@ -57,47 +74,45 @@ def _count(process: Process, default: int = 10) -> int:
     return int(numbers[0]) if numbers else default
 
 
-def _head(process: Process, text: str, flags: str) -> str:
+def _head(process: Process, text: bytes, flags: str) -> bytes:
     count = _count(process)
     return text[:count] if "c" in flags else text[: _end_of_line(text, count)]
 
 
-def _tail(process: Process, text: str, flags: str) -> str:
+def _tail(process: Process, text: bytes, flags: str) -> bytes:
     count = _count(process)
     is_from = any(re.search(r"\+\d", word) for word in process.arguments[1:])
     if "c" in flags:
-        chosen = slice(max(0, count - 1), None) if is_from else slice(-count or _MAX_TAIL, None)
-        return text.encode(errors="surrogateescape")[chosen].decode(errors="surrogateescape")
+        return text[max(0, count - 1) :] if is_from else text[-count or _MAX_TAIL :]
     if is_from:
         return text[_end_of_line(text, count - 1) :]
     if count > _MAX_LINES:
         return text
-    before, *last = text[:-1].rsplit("\n", count)
+    before, *last = text[:-1].rsplit(b"\n", count)
     return text[len(before) + 1 :] if len(last) == count else text
 
 
-def _end_of_line(text: str, number: int) -> int:
+def _end_of_line(text: bytes, number: int) -> int:
     """Where the line with a number ends, the first is 1."""
     if number <= 0:
         return 0
     if number > _MAX_LINES:
         return len(text)
-    return len(text) - len(rest[0]) if (rest := text.split("\n", number)[number:]) else len(text)
+    return len(text) - len(rest[0]) if (rest := text.split(b"\n", number)[number:]) else len(text)
 
 
-def _wc(process: Process, text: str, flags: str) -> str:
-    counts = {
-        "l": text.count("\n"),
-        "w": sum(1 for _ in _WORD.finditer(text)) if not flags or "w" in flags else 0,
-        "c": len(text.encode(errors="surrogateescape")),
-    }
+def _wc(process: Process, text: bytes, flags: str) -> bytes:
+    counts = {"l": text.count(b"\n"), "w": 0, "c": len(text)}
+    if not flags or "w" in flags:
+        signs = text.translate(_BLANKS)
+        counts["w"] = signs.startswith(b"x") + signs.count(b" x")
     chosen = [count for letter, count in counts.items() if letter in flags] or counts.values()
-    return " ".join(map(str, chosen)) + "\n"
+    return " ".join(map(str, chosen)).encode() + b"\n"
 
 
-def _sort(process: Process, text: str, flags: str) -> str:
-    lines: Iterable[str] = text[:_MAX_INPUT].splitlines(keepends=True)
-    return "".join(sorted(set(lines) if "u" in flags else lines, reverse="r" in flags))
+def _sort(process: Process, text: bytes, flags: str) -> bytes:
+    lines: Iterable[bytes] = text[:_MAX_INPUT].splitlines(keepends=True)
+    return b"".join(sorted(set(lines) if "u" in flags else lines, reverse="r" in flags))
 
 
 def _grep(process: Process) -> Program:
@@ -107,22 +122,27 @@ def _grep(process: Process) -> Program:
         return _FAILED
     pattern, *names = words
     try:
-        data = process.read_files(names, _MAX_SEARCHED) if names else b""
-        if not names:
-            data = yield from read_all(_MAX_INPUT)
-        expression = compiled(f"(?i){pattern}" if "i" in flags else pattern)
+        read = process.read_files(names, _MAX_SEARCHED) if names else read_all(process, _MAX_INPUT)
+        data = yield from read
+        lines = data.decode(errors="replace").splitlines(keepends=True)
+        longest = max(map(len, lines), default=0)
+        expression = search_pattern(f"(?i){pattern}" if "i" in flags else pattern, longest)
     except (FileError, PatternError) as failed:
         yield error(f"grep: {failed}\n")
         return _FAILED
-    lines = data.decode(errors="replace").splitlines(keepends=True)
-    matching = [
-        line for line in lines if bool(expression.search(line.rstrip("\n"))) != ("v" in flags)
-    ]
+    count, is_silent = 0, "c" in flags or "q" in flags
+
+    def matching() -> Iterator[str]:
+        nonlocal count
+        for line in lines:
+            is_shown = bool(expression.search(line.rstrip("\n"))) != ("v" in flags)
+            count += is_shown
+            yield line if is_shown and not is_silent else ""
+
+    yield from written(matching())
     if "c" in flags:
-        yield output(f"{len(matching)}\n")
-    elif "q" not in flags:
-        yield output("".join(matching))
-    return 0 if matching else 1
+        yield output(f"{count}\n")
+    return 0 if count else 1
 
 
 LINE_PROGRAMS: Mapping[str, Callable[[Process], Program]] = {

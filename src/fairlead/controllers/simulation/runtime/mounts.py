@@ -16,6 +16,7 @@ from fairlead.controllers.simulation.runtime.files import (
     Mount,
     Volume,
     VolumeRoot,
+    memory_of,
 )
 from fairlead.controllers.simulation.runtime.images import image_of
 from fairlead.controllers.simulation.runtime.sources import Sources, hostname_of, sub_path
@@ -88,17 +89,19 @@ def new_volume(pod: Object, declared: Mapping[str, Object], sources: Sources) ->
     if declared.get("image") is not None:
         return _image_volume(declared["image"].get("reference") or "")
     empty = declared.get("emptyDir") or {}
-    memory = empty.get("medium") == "Memory"
-    size = int(quantity(empty["sizeLimit"])) if memory and empty.get("sizeLimit") else 0
-    mode = (0o777 if group is None else 0o2777) | (0o1000 if memory else 0)
+    in_memory = empty.get("medium") == "Memory"
+    size = int(quantity(empty["sizeLimit"])) if in_memory and empty.get("sizeLimit") else 0
+    mode = (0o777 if group is None else 0o2777) | (0o1000 if in_memory else 0)
+    memory = memory_of(pod["metadata"]["namespace"])
     if declared.get("hostPath") is not None:
         path = declared["hostPath"]["path"]
         if path in _HOST_FILES:
-            of_host = Volume()
+            of_host = Volume(memory=memory)
             of_host.put(path, Entry(_HOST_FILES[path].encode()))
             return of_host
         mode, group = 0o1777 if path == "/tmp" else 0o755, None
-    return Volume(VolumeRoot(mode, group, "tmpfs" if memory else "ext4", size))
+    root = VolumeRoot(mode, group, "tmpfs" if in_memory else "ext4", size)
+    return Volume(root, memory=memory)
 
 
 def _image_volume(reference: str) -> Volume:

@@ -239,7 +239,7 @@ def netcat(process: Process) -> Program:
         return 1
     protocol = UDP if "u" in call.letters else TCP
     try:
-        sent = b"" if "z" in call.letters else (yield from read_all(_MAX_SENT))
+        sent = b"" if "z" in call.letters else (yield from read_all(process, _MAX_SENT))
         answer = process.surroundings.network.send(protocol, host, int(port), sent)
     except NetworkError as failed:
         yield error(f"nc: connect to {host} port {port} ({protocol.lower()}) failed: {failed}\n")

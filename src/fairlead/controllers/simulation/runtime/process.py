@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
+from time import thread_time
 from typing import NamedTuple
 
 from fairlead.controllers.simulation.runtime.files import Files, Held, OutOfMemory
@@ -16,6 +17,10 @@ from fairlead.controllers.simulation.runtime.surroundings import Surroundings
 
 STDOUT, STDERR = 1, 2
 NOT_FOUND, NOT_EXECUTABLE, INTERRUPTED = 127, 126, 130
+_STEP_SECONDS, _STEP_BYTES = 0.002, 64 * 1024  # of one write of a text that is computed
+_MAX_DEPTH = 30  # of programs that start each other
+_MAX_ARGUMENTS = 10_000
+_MAX_HELD = 128 * 1024 * 1024  # bytes that a process works on
 
 
 class Write(NamedTuple):
@@ -44,6 +49,7 @@ class Step(NamedTuple):
 
 Effect = Write | Read | Wait | Step
 Program = Generator[Effect, bytes, int]
+Reading = Generator[Effect, bytes, bytes]
 
 
 class SignalArrived(Exception):
@@ -80,7 +86,8 @@ ROOT = Identity()
 @dataclass(slots=True)
 class Process:
     """A program's arguments (the first is its name), and its surroundings. `find` returns the
-    program of a name, or None. Only the first process of a container has `signals`."""
+    program of a name, or None. Only the first process of a container has `signals`. `depth` is how
+    many processes stand between it and that one."""
 
     arguments: list[str]
     files: Files
@@ -93,6 +100,8 @@ class Process:
     identity: Identity = ROOT
     signals: Signals | None = None
     surroundings: Surroundings = field(default_factory=Surroundings)
+    depth: int = 0
+    _held: Held | None = None
 
     def child(self, arguments: list[str], **environment: str) -> Process:
         """A process that this one starts."""
@@ -107,17 +116,27 @@ class Process:
             self.time,
             self.identity,
             surroundings=self.surroundings,
+            depth=self.depth + 1,
         )
+
+    def hold(self, size: int) -> None:
+        """Take memory until the process has ended. Raises OutOfMemory."""
+        if self._held is None:
+            self._held = Held(_MAX_HELD, self.files.memory)
+        if not self._held.grow(size):
+            raise OutOfMemory
 
     def path(self, name: str) -> str:
         return self.files.absolute(name, self.directory)
 
-    def read_files(self, names: Iterable[str], limit: int) -> bytes:
+    def read_files(self, names: Iterable[str], limit: int) -> Reading:
         """The first `limit` bytes of files together. Raises FileError."""
         data = bytearray()
         for name in names:
-            content = self.files.read(self.path(name))
-            data += content[: limit - len(data)]
+            yield Step()
+            content = self.files.read(self.path(name))[: limit - len(data)]
+            self.hold(len(content))
+            data += content
         return bytes(data)
 
 
@@ -137,8 +156,28 @@ def error(text: str) -> Write:
     return Write(STDERR, text.encode(errors="surrogateescape"))
 
 
+def written(texts: Iterable[str]) -> Generator[Effect, bytes, None]:
+    """Write texts that are computed one by one. As many as fit into a short time are one step."""
+    batch: list[str] = []
+    size, began = 0, thread_time()
+    for text in texts:
+        batch.append(text)
+        size += len(text)
+        if size >= _STEP_BYTES or thread_time() - began >= _STEP_SECONDS:
+            yield output("".join(batch))
+            batch.clear()
+            size, began = 0, thread_time()
+    yield output("".join(batch))
+
+
 def start(process: Process) -> Program:
     """Run the program that the arguments name."""
+    if process.depth > _MAX_DEPTH:
+        yield error(f"{process.arguments[0]}: nested too deeply\n")
+        return 1
+    if len(process.arguments) > _MAX_ARGUMENTS:
+        yield error(f"{process.arguments[0]}: Argument list too long\n")
+        return NOT_EXECUTABLE
     program = process.find(process)
     if program is None:
         yield error(f"{process.arguments[0]}: not found\n")
@@ -158,14 +197,14 @@ def start_first(process: Process) -> Program:
     return 1
 
 
-def read_all(limit: int) -> Generator[Effect, bytes, bytes]:
+def read_all(process: Process, limit: int) -> Reading:
     """Read the input to its end, at most `limit` bytes."""
     chunks: list[bytes] = []
-    held = Held(limit)
-    while held.size < limit and (data := (yield Read())):
-        data = data[: limit - held.size]
-        if not held.grow(len(data)):
-            raise OutOfMemory
+    size = 0
+    while size < limit and (data := (yield Read())):
+        data = data[: limit - size]
+        process.hold(len(data))
+        size += len(data)
         chunks.append(data)
     return b"".join(chunks)
 

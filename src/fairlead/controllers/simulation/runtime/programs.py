@@ -34,6 +34,7 @@ from fairlead.controllers.simulation.runtime.text_programs import TEXT_PROGRAMS
 
 _MAX_NUMBERS = 10_000
 _FEW_PIECES = 16
+_MAX_FORM = 1_000  # characters of a form of `date`
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})([smhd]?)", re.ASCII)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "a": "\a", "b": "\b", "e": "\x1b"}
@@ -202,7 +203,8 @@ def _date(process: Process) -> Program:
             yield error(f"date: invalid date '{word}'\n")
             return 1
     forms = [word[1:] for word in process.arguments[1:] if word.startswith("+")]
-    form = forms[0].replace("%s", str(int(process.time()))) if forms else "%a %b %e %H:%M:%S UTC %Y"
+    form = forms[0][:_MAX_FORM] if forms else "%a %b %e %H:%M:%S UTC %Y"
+    form = form.replace("%s", str(int(process.time())))
     try:
         yield output(moment.strftime(form) + "\n")
     except ValueError as failed:  # such as bytes that are no text

@@ -154,12 +154,15 @@ class Shell:
             pass
         return self.state.status
 
+    def _buffer(self, limit: int) -> _Buffer:
+        return _Buffer(Held(limit, self.state.process.files.memory))
+
     def _copy(self) -> Shell:
         return Shell(self.state.copy())
 
     def _substituted(self, script: Script) -> Expanding:
         """The output of a script in a subshell, without the line ends at its end."""
-        buffer, subshell = _Buffer(_MAX_SUBSTITUTED), self._copy()
+        buffer, subshell = self._buffer(_MAX_SUBSTITUTED), self._copy()
         try:
             yield from redirected(subshell._script(script), None, {STDOUT: buffer.write})
             self.state.status = subshell.state.status
@@ -210,7 +213,7 @@ class Shell:
         data: bytes | None = None
         *before, last = pipeline.commands
         for command in before:
-            buffer = _Buffer(_MAX_PIPED)
+            buffer = self._buffer(_MAX_PIPED)
             stage = self._in_subshell(command)
             yield from redirected(stage, data, {STDOUT: buffer.write})
             data = buffer.take()
@@ -394,9 +397,9 @@ class Shell:
 class _Buffer:
     """Output that another command reads; what is too much is dropped."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, held: Held) -> None:
         self.data = bytearray()
-        self._held = Held(limit)
+        self._held = held
 
     def write(self, data: bytes) -> None:
         data = data[: self._held.limit - self._held.size]

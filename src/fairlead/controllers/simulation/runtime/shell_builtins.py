@@ -160,6 +160,7 @@ def _type(shell: Shell, words: list[str]) -> Program:
         return (yield from shell.call(names, {})) if names else 0
     code = 0
     for name in names:
+        yield Step()
         child = shell.state.process.child([name])
         known = name in BUILTINS or name in shell.state.functions
         program = None if known else shell.state.process.find(child)

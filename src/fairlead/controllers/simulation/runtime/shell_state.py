@@ -46,7 +46,10 @@ class ShellState:
     functions: dict[str, Command] = field(default_factory=dict)
     background: list[Callable[[], Program]] = field(default_factory=list)
     calls: int = 0
-    _held: Held = field(default_factory=lambda: Held(_MAX_HELD))
+    _held: Held = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._held = Held(_MAX_HELD, self.process.files.memory)
 
     def assign(self, values: Mapping[str, str]) -> None:
         """Set variables. Raises OutOfMemory."""

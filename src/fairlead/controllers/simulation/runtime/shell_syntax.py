@@ -32,6 +32,8 @@ from fairlead.controllers.simulation.runtime.shell_nodes import (
 
 MAX_SCRIPT = 256 * 1024
 _MAX_DEPTH = 60
+_MAX_WORK = 12_000  # signs and parts of words that are looked at: a script is parsed in one step
+_CHARACTERS_OF_A_PART = 200  # text that is looked at again costs as much as a part
 
 
 class ShellSyntaxError(ValueError):
@@ -47,6 +49,8 @@ _IN = re.compile(r"in(?=[\s;])")
 # `[[` with operators inside, or with `=~`.
 _UNSUPPORTED_TEST = re.compile(r"\[\[\s(?:(?!.*\s\]\]\Z)|.*\s=~\s)", re.DOTALL)
 _PLAIN = re.compile(r"[^\s;&|<>()'\"\\$`]+")
+_QUOTED_PLAIN = re.compile(r"[^\"\\$`}]+")
+_BETWEEN_PARENTHESES = re.compile(r"[^()]+")
 _REDIRECT = re.compile(r"([0-9]?)(>>|>&|<<-?|>\||>|<)")
 _ENDS_WORD = frozenset(" \t\n;&|<>()")
 _RESERVED = frozenset(
@@ -58,17 +62,32 @@ def parse(text: str) -> Script:
     """Raises ShellSyntaxError."""
     if len(text) > MAX_SCRIPT:
         raise ShellSyntaxError("script too long")
-    parser = _Parser(text, 0)
+    parser = _Parser(text, 0, _Work(_MAX_WORK))
     script = parser.script(())
     if parser.at < len(text):
         raise parser.unexpected()
     return script
 
 
+class _Work:
+    """What may be done to parse a script, with all that is nested in it."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def spend(self, work: int = 1) -> None:
+        """Raises ShellSyntaxError."""
+        self._left -= work
+        if self._left < 0:
+            raise ShellSyntaxError("script too long")
+
+
 class _Parser:
     """A recursive descent. `at` is the position in the text."""
 
-    def __init__(self, text: str, depth: int) -> None:
+    def __init__(self, text: str, depth: int, work: _Work) -> None:
+        work.spend(len(text) // _CHARACTERS_OF_A_PART)
+        self._work = work
         self.text = text
         self.at = 0
         self._depth = depth
@@ -85,6 +104,7 @@ class _Parser:
         return self.text[self.at : self.at + 1]
 
     def _blanks(self) -> None:
+        self._work.spend()
         while True:
             if self._peek() in (" ", "\t", "\r") and self._peek():
                 self.at += 1
@@ -340,6 +360,7 @@ class _Parser:
         for end, strips, expands, redirects, index in pending:
             lines = []
             while self.at < len(self.text):
+                self._work.spend()
                 stop = self.text.find("\n", self.at)
                 line = self.text[self.at : stop if stop >= 0 else len(self.text)]
                 self.at += len(line) + 1
@@ -357,12 +378,13 @@ class _Parser:
 
     def _expanded(self, text: str) -> Word:
         """The parts of a text as if it were in double quotes."""
-        parser = _Parser(text, self._depth + 1)
+        parser = _Parser(text, self._depth + 1, self._work)
         return tuple(parser.quoted_parts(""))
 
     def _word(self) -> Word:
         parts: list[Part] = []
         while self.at < len(self.text) and self._peek() not in _ENDS_WORD:
+            self._work.spend()
             sign = self._peek()
             if sign == "'":
                 end = self.text.find("'", self.at + 1)
@@ -396,6 +418,12 @@ class _Parser:
         parts: list[Part] = []
         literal = ""
         while self.at < len(self.text):
+            plain = _QUOTED_PLAIN.match(self.text, self.at)
+            if plain is not None:
+                literal += plain[0]
+                self.at = plain.end()
+                continue
+            self._work.spend()
             sign = self._peek()
             if sign == end:
                 self.at += 1
@@ -419,7 +447,8 @@ class _Parser:
             end = self.text.find("`", self.at)
             if end < 0:
                 raise ShellSyntaxError("syntax error: EOF in backquote substitution")
-            inner = _Parser(self.text[self.at : end].replace("\\`", "`"), self._depth + 1)
+            text = self.text[self.at : end].replace("\\`", "`")
+            inner = _Parser(text, self._depth + 1, self._work)
             self.at = end + 1
             return Substitution(inner.script(()), is_quoted)
         if self._take("$(("):
@@ -447,7 +476,9 @@ class _Parser:
             if sign == ")" and not depth and self._take("))"):
                 return self.text[begin : self.at - 2]
             depth += (sign == "(") - (sign == ")")
-            self.at += 1
+            plain = _BETWEEN_PARENTHESES.match(self.text, self.at)
+            self._work.spend()
+            self.at = plain.end() if plain is not None else self.at + 1
         raise ShellSyntaxError("syntax error: missing '))'")
 
     def _braces(self, is_quoted: bool) -> Part:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 
+from fairlead.controllers.simulation.runtime.expansion import matches
 from fairlead.controllers.simulation.runtime.files import Entry, FileError
 from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
@@ -24,6 +25,7 @@ from fairlead.controllers.simulation.runtime.process import (
 )
 
 _MAX_DATA = 256 * 1024
+_MAX_FORM = 1_000  # characters of a form of `stat`
 _BLOCKS = 104857600  # of a file system, of 1 KiB each
 _SIZE = re.compile(r"(\d{1,9})([kKMGwbc]?)")
 _UNITS = {"": 1, "c": 1, "w": 2, "b": 512, "k": 1024, "K": 1024, "M": 1024**2, "G": 1024**3}
@@ -36,9 +38,9 @@ def _stat(process: Process) -> Program:
     while words:
         word = words.pop(0)
         if word in ("-c", "--format", "-f") and words:
-            form = words.pop(0)
+            form = words.pop(0)[:_MAX_FORM]
         elif word.startswith(("-c", "--format=")):
-            form = word.removeprefix("--format=").removeprefix("-c")
+            form = word.removeprefix("--format=").removeprefix("-c")[:_MAX_FORM]
         elif not word.startswith("-"):
             names.append(word)
     code = 0
@@ -90,12 +92,18 @@ def _change(process: Process) -> Program:
         yield Step()
         try:
             path = process.path(name)
-            for inner, entry in list(process.files.walk(path)) if "R" in flags else [(path, None)]:
-                process.files.change(inner, **fields(entry or process.files.entry(path)))
+            for inner in _below(process, path) if "R" in flags else [path]:
+                yield Step()
+                process.files.change(inner, **fields(process.files.entry(inner)))
         except FileError as failed:
             yield error(f"{program}: {name}: {failed.reason}\n")
             code = 1
     return code
+
+
+def _below(process: Process, path: str) -> Iterator[str]:
+    """A file, or a directory with all that is below it. Raises FileError."""
+    return (inner for inner, _ in process.files.walk(path))
 
 
 def _change_of(program: str, wanted: str) -> Callable[[Entry | None], dict[str, int]]:
@@ -121,14 +129,14 @@ def _find(process: Process) -> Program:
     at = next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
     places, rules = words[:at] or ["."], dict(zip(words[at::2], words[at + 1 :: 2], strict=False))
     kind, pattern = rules.get("-type", ""), rules.get("-name", "*")
-    expression = re.compile(re.escape(pattern[:100]).replace(r"\*", ".*").replace(r"\?", "."))
     code = 0
     for place in places:
         path = process.path(place)
         try:
             for inner, entry in process.files.walk(path):
+                yield Step()
                 is_wanted = not kind or (entry.data is None) == (kind == "d")
-                if is_wanted and expression.fullmatch(posixpath.basename(inner)[:255]):
+                if is_wanted and matches(posixpath.basename(inner), pattern):
                     yield output(f"{place.rstrip('/')}{inner[len(path.rstrip('/')) :]}\n")
         except FileError as failed:
             yield error(f"find: {place}: {failed.reason}\n")
@@ -164,7 +172,7 @@ def _source(process: Process, name: str, limit: int) -> Generator[Effect, bytes,
         return hashlib.shake_128(seed).digest(limit)
     if name:
         return process.files.read(process.path(name))[:limit]
-    return (yield from read_all(limit))
+    return (yield from read_all(process, limit))
 
 
 def _size(text: str) -> int:
@@ -216,6 +224,7 @@ def _timeout(process: Process) -> Program:
 def _which(process: Process) -> Program:
     code = 0
     for name in process.arguments[1:]:
+        yield Step()
         program = process.find(process.child([name]))
         if program is None:
             code = 1
@@ -228,6 +237,7 @@ def _which(process: Process) -> Program:
 def _rmdir(process: Process) -> Program:
     code = 0
     for name in operands(process)[1]:
+        yield Step()
         path = process.path(name)
         try:
             if process.files.list(path):
@@ -301,7 +311,7 @@ def _nproc(process: Process) -> Program:
 
 def _xargs(process: Process) -> Program:
     """Runs a command with the words of its input."""
-    data = yield from read_all(_MAX_DATA)
+    data = yield from read_all(process, _MAX_DATA)
     words = [word for word in process.arguments[1:] if not word.startswith("-")] or ["echo"]
     return (yield from start(process.child([*words, *data.decode(errors="replace").split()])))
 

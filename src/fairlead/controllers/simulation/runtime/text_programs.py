@@ -7,9 +7,12 @@ import binascii
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
+from typing import Any
 
-from fairlead.base.patterns import PatternError, compiled
+from fairlead.base.patterns import PatternError
 from fairlead.controllers.simulation.runtime.files import FileError
+from fairlead.controllers.simulation.runtime.line_programs import search_pattern
 from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
     Process,
@@ -18,12 +21,12 @@ from fairlead.controllers.simulation.runtime.process import (
     error,
     output,
     read_all,
+    written,
 )
 
 _MAX_INPUT = 256 * 1024
 _MAX_FIELDS = 1_000
-_SUBSTITUTION = re.compile(r"s(.)(.*?)(?<!\\)\1(.*?)(?<!\\)\1(g?)", re.DOTALL)
-_PRINT = re.compile(r"(?:NR\s*==\s*(\d{1,6})\s*)?\{\s*print\s*([^{}]*)\}")
+_PRINT = re.compile(r"(?:NR\s*==\s*(\d{1,6})\s*)?\{\s*print([^{}]*)\}")
 
 
 class _UsageError(Exception):
@@ -41,11 +44,11 @@ def _texts(
         names = [word for word in words if not word.startswith("-")][taken:]
         try:
             if names:
-                data = b"".join(process.files.read(process.path(name)) for name in names)
+                data = yield from process.read_files(names, _MAX_INPUT)
             else:
-                data = yield from read_all(_MAX_INPUT)
+                data = yield from read_all(process, _MAX_INPUT)
             lines = data.decode(errors="surrogateescape").splitlines(keepends=True)
-            yield output("".join(change(words, lines)))
+            yield from written(change(words, lines))
         except (FileError, PatternError, _UsageError, ValueError) as failed:
             yield error(f"{process.arguments[0]}: {failed}\n")
             return 1
@@ -77,7 +80,8 @@ def _joined(words: list[str], letters: str) -> list[str]:
 
 
 def _ranges(text: str) -> list[tuple[int, int]]:
-    ranges = []
+    """The numbers of a list as ranges in ascending order that do not touch."""
+    ranges: list[tuple[int, int]] = []
     for piece in text.split(","):
         match = re.fullmatch(r"(\d{0,6})(-?)(\d{0,6})", piece)
         if match is None or not (match[1] or match[3]):
@@ -85,7 +89,13 @@ def _ranges(text: str) -> list[tuple[int, int]]:
         first = int(match[1] or 1)
         last = int(match[3] or _MAX_INPUT) if match[2] else first
         ranges.append((first, last))
-    return ranges
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
+        else:
+            joined.append((first, last))
+    return joined
 
 
 def _cut(words: list[str], lines: list[str]) -> Iterable[str]:
@@ -98,11 +108,11 @@ def _cut(words: list[str], lines: list[str]) -> Iterable[str]:
         if fields and len(parts) == 1:
             yield f"{text}\n"
             continue
-        kept = [
-            part
-            for number, part in enumerate(parts, start=1)
-            if any(first <= number <= last for first, last in ranges)
-        ]
+        kept: list[str] = []
+        for first, last in ranges:
+            if first > len(parts):
+                break
+            kept += parts[max(0, first - 1) : last]
         yield (separator if fields else "").join(kept) + "\n"
 
 
@@ -129,7 +139,7 @@ def _tr(words: list[str], lines: list[str]) -> Iterable[str]:
     text = "".join(lines)
     if "-d" in words and sets:
         return [text.translate({ord(each): None for each in sets[0]})]
-    if "-s" in words and len(sets) == 1:
+    if "-s" in words and len(sets) == 1 and sets[0]:
         return [re.sub(f"([{re.escape(''.join(sets[0]))}])\\1+", r"\1", text)]
     if len(sets) < 2 or not sets[1]:
         raise _UsageError("missing operand")
@@ -141,33 +151,38 @@ def _tr(words: list[str], lines: list[str]) -> Iterable[str]:
 
 
 def _uniq(words: list[str], lines: list[str]) -> Iterable[str]:
-    groups: list[list[str]] = []
-    for line in lines:
-        if groups and groups[-1][0] == line:
-            groups[-1].append(line)
-        else:
-            groups.append([line])
-    if "-c" in words:
-        return [f"{len(group):7} {group[0]}" for group in groups]
-    return [group[0] for group in groups]
+    for line, same in groupby(lines):
+        yield f"{sum(1 for _ in same):7} {line}" if "-c" in words else line
 
 
 def _sed(words: list[str], lines: list[str]) -> Iterable[str]:
     """`s/PATTERN/TEXT/[g]`, and `Np` with `-n`."""
     script = _option(words, "e") or next((word for word in words if not word.startswith("-")), "")
     if match := re.fullmatch(r"(\d{1,6})p", script):
-        return lines[int(match[1]) - 1 : int(match[1])]
-    match = _SUBSTITUTION.fullmatch(script)
-    if match is None:
-        raise _UsageError(f"unsupported command: {script}")
-    pattern, text = compiled(match[2]), match[3]
-    changed = []
+        yield from lines[int(match[1]) - 1 : int(match[1])]
+        return
+    pattern, text, is_global = _substitution(script, max(map(len, lines), default=0))
+    first, *others = text.split("&")
     for line in lines:
-        found = list(pattern.finditer(line.rstrip("\n")))[: None if match[4] else 1]
-        for each in reversed(found):
-            line = line[: each.start()] + text.replace("&", each.group(0)) + line[each.end() :]
-        changed.append(line)
-    return changed
+        at = 0
+        for each in pattern.finditer(line.rstrip("\n")):
+            yield line[at : each.start()] + first
+            for other in others:
+                yield each.group(0) + other
+            at = each.end()
+            if not is_global:
+                break
+        yield line[at:]
+
+
+def _substitution(script: str, longest: int) -> tuple[Any, str, bool]:
+    """The pattern, the replacement, and whether it is for all matches of a line."""
+    if not script.startswith("s") or len(script) < 2:
+        raise _UsageError(f"unsupported command: {script}")
+    parts = re.split(rf"(?<!\\){re.escape(script[1])}", script[2:], maxsplit=2)
+    if len(parts) < 3 or parts[2] not in ("", "g"):
+        raise _UsageError(f"unsupported command: {script}")
+    return search_pattern(parts[0], longest), parts[1], parts[2] == "g"
 
 
 def _awk(words: list[str], lines: list[str]) -> Iterable[str]:
@@ -177,13 +192,16 @@ def _awk(words: list[str], lines: list[str]) -> Iterable[str]:
     match = _PRINT.fullmatch(script.strip())
     if match is None:
         raise _UsageError(f"unsupported program: {script}")
+    terms = [each.strip() for each in match[2].split(",")]
     for number, line in enumerate(lines, start=1):
         if match[1] and number != int(match[1]):
+            yield ""
             continue
         text = line.rstrip("\n")
         fields = [text, *text.split(separator)[:_MAX_FIELDS]]
-        shown = [_awk_value(each.strip(), fields) for each in match[2].split(",")]
-        yield " ".join(shown) + "\n"
+        for at, term in enumerate(terms):
+            yield (" " if at else "") + _awk_value(term, fields)
+        yield "\n"
 
 
 def _awk_value(term: str, fields: list[str]) -> str:
@@ -204,7 +222,7 @@ def _base64(process: Process) -> Program:
         if names:
             data = process.files.read(process.path(names[0]))
         else:
-            data = yield from read_all(_MAX_INPUT)
+            data = yield from read_all(process, _MAX_INPUT)
         if "-d" in words or "--decode" in words:
             yield Write(STDOUT, base64.b64decode(data))
         else:
@@ -220,7 +238,7 @@ def _sum(algorithm: str) -> Callable[[Process], Program]:
         names = [word for word in process.arguments[1:] if not word.startswith("-")]
         code = 0
         if not names:
-            data = yield from read_all(_MAX_INPUT)
+            data = yield from read_all(process, _MAX_INPUT)
             yield output(f"{hashlib.new(algorithm, data).hexdigest()}  -\n")
         for name in names:
             try:
@@ -241,7 +259,7 @@ def _hexdump(process: Process) -> Program:
         if names:
             data = process.files.read(process.path(names[0]))[:_MAX_INPUT]
         else:
-            data = yield from read_all(_MAX_INPUT)
+            data = yield from read_all(process, _MAX_INPUT)
     except FileError as failed:
         yield error(f"hexdump: {failed}\n")
         return 1

@@ -1,0 +1,114 @@
+"""Pods of a tenant that are large or talk much, on a server: its event loop stays free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.client import Client, Object
+from support.process import ServerProcess
+from support.simulation import await_nodes
+from support.stalls import Report, prelude
+from support.waiting import eventually
+
+# Each of these held the loop for seconds once.
+_MAX_SECONDS = 0.4
+_PODS = "/api/v1/namespaces/default/pods"
+_SERVICES = "/api/v1/namespaces/default/services"
+_BUSY = ["sh", "-c", "while :; do echo a; done"]
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client, Report]]:
+    """A client of a server that logs stalls of its event loop, and the log."""
+    directory: Path = tmp_path_factory.mktemp("hostile")
+    report = directory / "report"
+    flags = ("--simulate-nodes", "1")
+    server = ServerProcess(directory, flags=flags, prelude=prelude(report)).start()
+    await_nodes(server, 1)
+    yield server.client(), Report(report)
+    server.kill()
+
+
+def _create(client: Client, name: str, containers: int, **fields: Any) -> None:
+    each = [
+        {"name": f"c{number}", "image": "busybox", **fields.get("container", {})}
+        for number in range(containers)
+    ]
+    spec = {"containers": each, "terminationGracePeriodSeconds": 1, **fields.get("spec", {})}
+    pod = {"metadata": {"name": name}, "spec": spec}
+    assert client.post(_PODS, pod).status == 201
+
+
+def _await_running(client: Client, name: str) -> None:
+    def is_running() -> bool:
+        pod: Object = client.get(f"{_PODS}/{name}").body
+        return bool(pod["status"].get("phase") == "Running")
+
+    eventually(is_running, f"{name} runs", patience=60)
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        pytest.param({"command": _BUSY}, id="commands"),
+        pytest.param({"lifecycle": {"postStart": {"exec": {"command": _BUSY}}}}, id="postStart"),
+        pytest.param({"lifecycle": {"preStop": {"exec": {"command": _BUSY}}}}, id="preStop"),
+        pytest.param({"readinessProbe": {"httpGet": {"port": 80}}}, id="probes"),
+    ],
+)
+def test_a_pod_with_hundreds_of_containers_leaves_turns_to_others(
+    watched: tuple[Client, Report], container: Object
+) -> None:
+    client, report = watched
+    report.longest()  # so far
+    _create(client, "many", 150, container=container)
+    _await_running(client, "many")
+    assert client.delete(f"{_PODS}/many").status == 200
+    eventually(lambda: client.get(f"{_PODS}/many").status == 404, "it is gone", patience=60)
+    assert report.longest() < _MAX_SECONDS
+
+
+def test_init_containers_leave_their_files_once_for_all_containers(
+    watched: tuple[Client, Report],
+) -> None:
+    client, report = watched
+    report.longest()  # so far
+    mount = {"volumeMounts": [{"name": "kube-api-access-x", "mountPath": "/e"}]}
+    initial = [
+        {
+            "name": f"i{number}",
+            "image": "busybox",
+            "command": ["sh", "-c", "echo a > /e/a"],
+            **mount,
+        }
+        for number in range(20)
+    ]
+    spec = {
+        "initContainers": initial,
+        "volumes": [{"name": "kube-api-access-x", "emptyDir": {}}],
+    }
+    command = {"command": ["sh", "-c", "cat /e/a; sleep 100"], **mount}
+    _create(client, "init", 100, container=command, spec=spec)
+    _await_running(client, "init")
+    assert client.get(f"{_PODS}/init/log?container=c99").text == "a\n"
+    assert report.longest() < _MAX_SECONDS
+
+
+def test_a_container_does_not_look_at_every_service(watched: tuple[Client, Report]) -> None:
+    client, report = watched
+    ports = [{"name": f"p{number}", "port": 80 + number} for number in range(100)]
+    for number in range(100):
+        service = {
+            "metadata": {"name": f"s{number}"},
+            "spec": {"clusterIP": "None", "ports": ports},
+        }
+        assert client.post(_SERVICES, service).status == 201
+    report.longest()  # so far
+    calls = "for i in $(seq 100); do curl -s http://10.9.9.9/; done; sleep 100"
+    _create(client, "calls", 1, container={"command": ["sh", "-c", calls]})
+    _await_running(client, "calls")
+    assert client.get(f"{_PODS}/calls/log").status == 200
+    assert report.longest() < _MAX_SECONDS
