@@ -199,8 +199,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="fairlead-console-") as directory:
         server = ServerProcess(Path(directory), flags=("--release", "1.36")).start()
         try:
-            spaces = [Space(server, server.client()) for _ in range(2)]
-            return 0 if measure(*spaces, options) else 1
+            listed, mapped = (Space(server, server.client()) for _ in range(2))
+            return 0 if measure(listed, mapped, options) else 1
         finally:
             server.stop()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import pytest
 from support.browser import PHONE, Visitor
 from support.client import Object
 from support.definitions import Kind, version
-from support.namespaces import Space, random_word
+from support.namespaces import Collection, Space, random_word
 from support.simulation import Pods, container
 from support.waiting import eventually
 
@@ -91,14 +92,19 @@ def test_a_kind_without_a_scale_is_not_scaled(returning: Visit, kubernetes: Spac
     expect(actions(visitor).get_by_role("button")).to_have_text(["Delete this ConfigMap…"])
 
 
+def _has_revisions(sets: Collection, count: int) -> bool:
+    return len(sets.names()) == count
+
+
 def test_a_rollout_is_undone_from_the_actions(returning: Visit, pods: Pods) -> None:
     deployments = pods.space.collection("deployments", "apps")
     deployments.create("web", spec=WORKLOAD)
     sets = pods.space.collection("replicasets", "apps")
-    for count, image in enumerate(("nginx:2", "nginx:3"), start=1):
-        eventually(lambda count=count: len(sets.names()) == count, "the revision is there")
+    eventually(lambda: len(sets.names()) == 1, "the first revision is there")
+    for count, image in enumerate(("nginx:2", "nginx:3"), start=2):
         template = {**TEMPLATE, "spec": {"containers": [container(image=image)]}}
         deployments.patch("web", {"spec": {"template": template}})
+        eventually(partial(_has_revisions, sets, count), "the revision is there")
     visitor = returning(pods.server, route(pods.space, "deployments", "web", "apps"))
     dialog = act(visitor, "Undo")
     change = dialog.get_by_role("region", name="What would change")
