@@ -74,7 +74,7 @@ controllers/workloads/stateful_sets: controller
 fields: json_patch strategic
 operations: foreign_kinds tokens
 process: assembly lifecycle stores
-process/backup: archive shared
+process/backup: archive live shared
 process/certificates: issue
 process/flags: serve
 process/workers: parent worker

@@ -142,8 +142,7 @@ def _restore(options: argparse.Namespace, progress: Progress) -> None:
     if is_series(options.file):
         state = state_of(Series(options.file), options.to_revision, options.to_time)
         _check_dialect(options, state.header)
-        progress.say(f"{state.base.path}: the state at revision {state.revision}")
-        _fill(storage, state, gap, progress)
+        _fill(storage, state, gap, progress, of=state.revision)
         return
     if options.to_revision is not None or options.to_time is not None:
         raise BackupError(f"{options.file} is a single backup: only a directory has many states")
@@ -188,9 +187,12 @@ def _raising(options: argparse.Namespace, default: int) -> RevisionGap:
     return RevisionGap(gap, bool(options.accept_older_revisions))
 
 
-def _fill(storage: Storage, contents: Contents, gap: RevisionGap, progress: Progress) -> None:
+def _fill(
+    storage: Storage, contents: Contents, gap: RevisionGap, progress: Progress, of: int = 0
+) -> None:
+    """Fill a storage. `of` is the revision of the state, if it is not that of the header."""
     revision = storage.fill(contents, gap, progress)
-    count, before = progress.rows, contents.header.revision
+    count, before = progress.rows, of or contents.header.revision
     progress.say(
         f"{count:,} objects of revision {before} copied; continuing at revision {revision}"
     )

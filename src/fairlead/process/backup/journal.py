@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, NamedTuple
 import orjson
 
 from fairlead.base import clock
+from fairlead.base.dialect import DIALECTS
 from fairlead.process.backup.archive import ArchiveError, BackupError
 from fairlead.process.backup.rows import encode_row, read_row
 from fairlead.storage.backend import Row
@@ -32,6 +33,9 @@ _FIRST_LINE = b"fairlead journal %d\n" % FORMAT
 _MAX_HEAD_BYTES = 1024
 _MAX_BATCH_BYTES = 1 << 30
 _LEVEL = 3
+
+NAMESPACES = "core/namespaces"
+IDLE_SECONDS = 5.0  # after which a stream of changes says that there were none
 
 
 class Batch(NamedTuple):
@@ -79,6 +83,15 @@ class JournalHeader:
             "base": self.base,
         }
         return b"%b%b\n" % (_FIRST_LINE, orjson.dumps(fields))
+
+
+def identity_of(dialect: str, namespaces: Iterable[Row]) -> str:
+    """Return what identifies a store: the uid of its system namespace, "" if there is none."""
+    name = DIALECTS[dialect].system_namespace
+    for row in namespaces:
+        if row.key == name and row.is_plain:
+            return str(orjson.loads(row.value or b"{}")["metadata"].get("uid", ""))
+    return ""
 
 
 class Journal:

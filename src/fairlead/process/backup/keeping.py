@@ -20,7 +20,7 @@ from fairlead.storage.backend import StorageError
 
 logger = logging.getLogger("fairlead.backup")
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
 
 
 @dataclass(frozen=True, slots=True)

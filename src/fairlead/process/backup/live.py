@@ -8,8 +8,13 @@ from types import TracebackType
 
 import orjson
 
-from fairlead.process.backup.journal import encode_rows, timestamp
-from fairlead.process.backup.storages import IDLE_SECONDS
+from fairlead.process.backup.journal import (
+    IDLE_SECONDS,
+    NAMESPACES,
+    encode_rows,
+    identity_of,
+    timestamp,
+)
 from fairlead.storage.audience import Watcher
 from fairlead.storage.backend import Row
 from fairlead.storage.selection import EVERYTHING
@@ -22,10 +27,12 @@ _BYTES_ON_LOOP = 256 * 1024  # are encoded on the event loop
 
 
 class LiveChanges:
-    """The changes after a revision: first those in the log, then all as they are committed."""
+    """The changes after a revision: first those in the log, then all as they are committed. The
+    first line says what store they come from."""
 
-    def __init__(self, store: Store, after: int) -> None:
+    def __init__(self, store: Store, dialect: str, after: int) -> None:
         self._store = store
+        self._dialect = dialect
         self._after = after
         self._watcher = Watcher("", EVERYTHING, after)
         self._watcher.listener = self
@@ -48,6 +55,7 @@ class LiveChanges:
     async def pieces(self) -> AsyncGenerator[bytes]:
         """Yield encoded batches, until the server stops or the client falls behind too far. Raises
         Compacted."""
+        yield self._head()
         reached, upto = self._after, self._watcher.after
         while reached < upto:
             steps = await self._store.log.changes("", reached, upto)
@@ -68,6 +76,16 @@ class LiveChanges:
                         yield await _encoded(self._store.delivered_revision, ())
                     continue
             await asyncio.sleep(_GATHERING_SECONDS)
+
+    def _head(self) -> bytes:
+        namespaces = self._store.collection(NAMESPACES).current("")
+        rows = (
+            Row(version.revision, NAMESPACES, version.key, 0, "", encoded_of(version.body or b""))
+            for version in namespaces
+        )
+        store = identity_of(self._dialect, rows)
+        head = {"dialect": self._dialect, "after": self._after, "store": store}
+        return orjson.dumps(head) + b"\n"
 
     def _parts(self) -> list[tuple[int, Sequence[Row]]]:
         """Take the pending changes. Those whose commit is not delivered as a whole remain: its

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
 
-import orjson
-
 from fairlead.api.answers import Answer
 from fairlead.api.chain import Handler
 from fairlead.api.methods import check_reading
@@ -15,9 +13,7 @@ from fairlead.api.request import Request
 from fairlead.api.streamed_answers import StreamedAnswer
 from fairlead.base.errors import bad_request, expired, too_many_requests
 from fairlead.operations.api import Api
-from fairlead.process.backup import MEDIA_TYPE, PATH, archive
-from fairlead.process.backup.live import LiveChanges
-from fairlead.process.backup.storages import NAMESPACES, identity_of
+from fairlead.process.backup import MEDIA_TYPE, PATH, archive, live
 from fairlead.storage.backend import Compacted, Row
 from fairlead.storage.version import Version, encoded_of
 
@@ -72,20 +68,13 @@ class BackupPage:
         api = self._api
         self._followers += 1
         try:
-            head = {"dialect": api.dialect.name, "after": after, "store": self._identity()}
-            yield orjson.dumps(head) + b"\n"
-            with LiveChanges(api.store, after) as changes:
+            with live.LiveChanges(api.store, api.dialect.name, after) as changes:
                 async for piece in changes.pieces():
                     yield piece
         except Compacted:
             return  # the client asks again and is told
         finally:
             self._followers -= 1
-
-    def _identity(self) -> str:
-        collection = self._api.store.collection(NAMESPACES)
-        rows = _rows([(NAMESPACES, collection.current(""))])
-        return identity_of(self._api.dialect.name, rows)
 
     async def _pieces(self) -> AsyncGenerator[bytes]:
         self._under_way += 1

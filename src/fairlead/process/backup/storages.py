@@ -17,10 +17,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Protocol
 
-import orjson
-
 from fairlead.base.dialect import DIALECTS
 from fairlead.process.backup.archive import BackupError, Gap, Header
+from fairlead.process.backup.journal import IDLE_SECONDS, NAMESPACES, identity_of
 from fairlead.process.backup.progress import Progress
 from fairlead.process.backup.shared import RevisionGap, check_empty, fill
 from fairlead.storage.backend import Compacted, Row, StorageError
@@ -31,9 +30,6 @@ from fairlead.storage.sqlite.directory import Directory
 from fairlead.storage.sqlite.format import connect
 from fairlead.storage.sqlite.loader import load
 from fairlead.storage.sqlite.log import Sealing
-
-IDLE_SECONDS = 5.0  # after which a stream of changes says that there were none
-NAMESPACES = "core/namespaces"
 
 
 class Contents(Protocol):
@@ -236,15 +232,6 @@ async def _fed(source: Source, after: int, unread: list[str]) -> ChangedRows:
     finally:
         part.cancel()
         await asyncio.gather(part, return_exceptions=True)
-
-
-def identity_of(dialect: str, namespaces: Iterable[Row]) -> str:
-    """Return what identifies a store: the uid of its system namespace, "" if there is none."""
-    name = DIALECTS[dialect].system_namespace
-    for row in namespaces:
-        if row.key == name and row.is_plain:
-            return str(orjson.loads(row.value or b"{}")["metadata"].get("uid", ""))
-    return ""
 
 
 # Reads the data directory of a stopped server.
