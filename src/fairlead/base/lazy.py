@@ -73,7 +73,7 @@ controllers/workloads/jobs: controller
 controllers/workloads/stateful_sets: controller
 fields: json_patch strategic
 operations: foreign_kinds tokens
-process: assembly lifecycle stores
+process: assembly encryption lifecycle stores
 process/backup: archive live shared
 process/certificates: issue
 process/flags: serve
@@ -89,7 +89,7 @@ resources/custom/schema: rules
 resources/etcd_format: codec encrypted
 resources/resource: selectors
 storage: followed selection
-storage/encryption: configuration
+storage/encryption: configuration kms
 storage/etcd: client members source
 storage/sqlite: migration read_only
 testing: cluster

@@ -124,6 +124,7 @@ def _add_health(
         options.livez_grace_period,
         api.resources.release,
         fair=options.enable_priority_and_fairness,
+        of_store=assembly.store_checks,
     )
     for name, checks in checks_by_name.items():
         handler.prefixes[f"/{name}"] = Health(api.dialect, name, checks, counts).answer

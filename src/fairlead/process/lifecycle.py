@@ -22,6 +22,7 @@ from fairlead.api.stalls import StallMonitor
 from fairlead.base.dialect import DIALECTS, Dialect
 from fairlead.base.logs import log_exit_reason
 from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.process import encryption
 from fairlead.process.assembly import Assembly, StartError
 from fairlead.process.backup import UNFINISHED
 from fairlead.process.banner import (
@@ -89,6 +90,7 @@ class Server:
         self._supervisor = Supervisor(self.fail)
         self._progress = Progress()
         self._certificates = ServingCertificates(options, self.dialect)
+        self._encryption: encryption.ServerEncryption | None = None
 
     async def run(self) -> None:
         """Serve until stopped; raises StartError, and FatalError after having served."""
@@ -130,6 +132,7 @@ class Server:
             leads=self._worker is None or self._worker.leads,
         )
         self.api = self.assembly.api
+        self._encryption = self._keep_encrypting(resources)
         auditor = self._audit(resources)
         try:
             await self._serve_parts(pki, auditor, listener, port)
@@ -232,6 +235,17 @@ class Server:
             worker.share(log)
         return log
 
+    def _keep_encrypting(self, resources: Resources) -> encryption.ServerEncryption | None:
+        """Ask the plugins that encrypt the store of this process, and add their health checks."""
+        if self.options.encryption_provider_config is None:
+            return None
+        try:
+            kept = encryption.ServerEncryption(self.options, resources)
+            self.assembly.store_checks = kept.checks()
+        except (StorageError, OSError) as error:
+            raise StartError(str(error)) from None
+        return kept
+
     def _audit(self, resources: Resources) -> Auditor | None:
         """Return the audit log, which also records the operations of the server's own parts."""
         if not wants_audit(self.options):
@@ -285,6 +299,8 @@ class Server:
         start("compaction", self.store.keep_compacting)
         if self._worker is not None and self._worker.worker_slot.owns_log:
             start("telling workers of the store", self._worker.publish_health)
+        if self._encryption is not None and self._encryption.reloads:
+            start("reloading the encryption", self._encryption.run)
         for work in self.assembly.background():
             start(getattr(work, "__qualname__", "background work"), work)
 
