@@ -1,4 +1,4 @@
-"""A plugin of a key management service, on a unix socket, as programs of others are: with grpcio."""
+"""A plugin of a key management service on a unix socket, with grpcio as those of others."""
 
 from __future__ import annotations
 

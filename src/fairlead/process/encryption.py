@@ -34,30 +34,24 @@ LAST_RELOAD = REGISTRY.gauge(
 
 
 class ServerEncryption:
-    """The encryption of the store of this process. Another process may have it: then
-    there is nothing to do."""
+    """The encryption of the store. Every process of a server asks the plugins, so that each can
+    tell whether they work, also one that does not read the store itself."""
 
     def __init__(self, options: argparse.Namespace, resources: Resources) -> None:
+        self.reloads = bool(options.encryption_provider_config_automatic_reload)
         self._path: Path = options.encryption_provider_config
         self._resources = resources
         self._is_on = stores.gates_of(options, resources)
-        self._sealing = sealing = stores.used_sealing(self._path)
-        self._is_reloaded = bool(options.encryption_provider_config_automatic_reload)
-        self._content = self._path.read_bytes() if sealing is not None else b""
-        if sealing is not None:
-            sealing.start()
-
-    @property
-    def reloads(self) -> bool:
-        """Whether `run` has something to do."""
-        return self._is_reloaded and self._sealing is not None
+        self._sealing = stores.sealing_of(options, resources) or Sealing()
+        self._content = self._path.read_bytes()
+        self._sealing.start()
 
     def checks(self) -> dict[str, Check]:
         """The health checks of the plugins, by name: a single one if the file may change."""
         sealing = self._sealing
-        if sealing is None or not sealing.plugins():
+        if not sealing.plugins():
             return {}
-        if self._is_reloaded:
+        if self.reloads:
             return {"kms-providers": lambda: _problem(sealing.plugins())}
         return {
             f"kms-provider-{number}": _check_of(plugin)
@@ -67,8 +61,6 @@ class ServerEncryption:
     async def run(self) -> None:
         """Read the file again when it changes. One that is invalid, or whose plugins do not answer,
         is left until it changes again or they do."""
-        sealing = self._sealing
-        assert sealing is not None
         before, complaint = stamp(self._path), ""
         while True:
             await asyncio.sleep(LOOK_EVERY)
@@ -77,7 +69,7 @@ class ServerEncryption:
             if not is_settled:
                 continue
             try:
-                if not await asyncio.to_thread(self._reload, sealing):
+                if not await asyncio.to_thread(self._reload):
                     continue
             except (configuration.EncryptionError, StorageError, OSError) as error:
                 if str(error) != complaint:
@@ -89,11 +81,12 @@ class ServerEncryption:
                 logger.info("reloaded %s", self._path)
                 _note("success")
 
-    def _reload(self, sealing: Sealing) -> bool:
+    def _reload(self) -> bool:
         """Return whether the file was new; raises EncryptionError, StorageError, OSError."""
         content = self._path.read_bytes()
         if content == self._content:
             return False
+        sealing = self._sealing
         earlier = sealing.plugins()
         dialect, release = self._resources.dialect, self._resources.release
         keys = configuration.read_keys(self._path, dialect, release, self._is_on, _known(sealing))

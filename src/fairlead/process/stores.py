@@ -177,11 +177,6 @@ def sealing_of(options: argparse.Namespace, resources: Resources) -> Keys | None
     return _KEYS_BY_PATH[path]
 
 
-def used_sealing(path: Path) -> Keys | None:
-    """Return the encryption that `sealing_of` has read from a file in this process."""
-    return _KEYS_BY_PATH.get(path)
-
-
 def gates_of(options: argparse.Namespace, resources: Resources) -> Callable[[str], bool]:
     """Return whether a feature gate is on; commands without `--feature-gates` read everything."""
     texts: list[str] | None = getattr(options, "feature_gates", None)

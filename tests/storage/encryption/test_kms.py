@@ -147,7 +147,7 @@ def test_plugin_that_goes_away_does_not_stop_encryption_at_once(kit: Kit) -> Non
     stored = cipher.seal(PATH, b"value")
     service.refuses = True
     eventually(lambda: bool(cipher.failure), "the failure is seen")
-    with pytest.raises(StorageError, match="kms provider .*kit.*: Status: the service is away"):
+    with pytest.raises(StorageError, match=r"kms provider .*kit.*: Status: the service is away"):
         cipher.check()
     assert cipher.open(PATH, cipher.seal(PATH, b"more")) == b"more"
     assert cipher.open(PATH, stored) == b"value"
