@@ -21,6 +21,7 @@ from fairlead.storage.encryption.kms_messages import (
     V2_ALPHA,
     Api,
     Envelope,
+    Plugin,
     Source,
     decode_v2,
     encode_v1,
@@ -51,7 +52,7 @@ class Kit:
     def cipher(self, service: Service, timeout: float = 2.0) -> kms.KmsCipher:
         api: Api = APIS[service.version]
         derives = service.version == "v2"
-        plugin = kms.Plugin("kit", str(service.socket), api, timeout, 1000, derives)
+        plugin = Plugin("kit", str(service.socket), api, timeout, 1000, derives)
         self._ciphers.append(kms.KmsCipher(plugin))
         return self._ciphers[-1]
 

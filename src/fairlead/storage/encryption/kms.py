@@ -13,12 +13,10 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable
-from hashlib import sha256
 from os import getpid, urandom
 from random import uniform
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
-from uuid import uuid4
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
@@ -26,26 +24,19 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from fairlead.base import clock
 from fairlead.base.logs import quoted
 from fairlead.base.metrics import REGISTRY
-from fairlead.codec.protobuf_wire import WireError
-from fairlead.storage.backend import Fault, StorageError
 from fairlead.storage.encryption.ciphers import AesCbc, AesGcm, DecryptError
 from fairlead.storage.encryption.kms_messages import (
     SEED,
     V1,
-    V2,
-    Api,
     Envelope,
-    Message,
+    Plugin,
     Source,
     decode_v1,
     decode_v2,
     encode_v1,
     encode_v2,
-    field,
-    map_field,
 )
-from fairlead.storage.etcd.failures import CallFailed
-from fairlead.storage.etcd.members import Member, Trust
+from fairlead.storage.encryption.kms_service import KEY_BYTES, KmsError, Service, hashed
 
 logger = logging.getLogger("fairlead.storage.encryption")
 T = TypeVar("T")
@@ -53,20 +44,8 @@ T = TypeVar("T")
 CHECK_SECONDS = 60.0  # between checks of a plugin that works
 RETRY_SECONDS = 10.0  # of one that does not
 LIFETIME_SECONDS = 180.0  # of a key without a check that succeeded
-_KEY_BYTES = 32
-_MAX_ENCRYPTED_BYTES = 1024
-_MAX_KEY_ID_BYTES = 1024
-_MAX_ANNOTATIONS_BYTES = 32 * 1024
-_PING = b"ping"
 
 _PREFIX = "apiserver_envelope_encryption"
-_BOUNDS = tuple(0.0001 * 2**step for step in range(20))
-LATENCY = REGISTRY.histogram(
-    f"{_PREFIX}_kms_operations_latency_seconds",
-    "Duration of a call to a plugin of a key management service, by the code of its answer.",
-    _BOUNDS,
-    ("provider_name", "method_name", "grpc_status_code"),
-)
 KEY_IDS = REGISTRY.counter(
     f"{_PREFIX}_key_id_hash",
     "Values encrypted and decrypted, by the hash of the plugin's key.",
@@ -77,38 +56,9 @@ KEY_ID_TIMES = REGISTRY.gauge(
     "When a key of a plugin was last used, by its hash.",
     ("transformation_type", "provider_name", "key_id_hash"),
 )
-STATUS_TIMES = REGISTRY.gauge(
-    f"{_PREFIX}_key_id_hash_status_last_timestamp_seconds",
-    "When a plugin last reported a key, by its hash.",
-    ("provider_name", "key_id_hash"),
-)
-INVALID_KEY_IDS = REGISTRY.counter(
-    f"{_PREFIX}_invalid_key_id_from_status",
-    "Reports of plugins with a key id that cannot be used.",
-    ("provider_name", "error"),
-)
 CACHED = REGISTRY.gauge(
     f"{_PREFIX}_dek_source_cache_size", "Decrypted keys in memory.", ("provider_name",)
 )
-
-
-class KmsError(StorageError):
-    """A plugin does not answer, or what it answers cannot be used; later it may."""
-
-    def __init__(self, name: str, reason: str) -> None:
-        super().__init__(f"the kms provider {quoted(name)}: {reason}", Fault.PASSING)
-        self.reason = reason
-
-
-class Plugin(NamedTuple):
-    """An element of the configuration. `derives`: the source of keys is a seed."""
-
-    name: str
-    path: str  # of the socket
-    api: Api
-    timeout: float = 3.0
-    cache_size: int = 1000
-    derives: bool = True
 
 
 class _Current(NamedTuple):
@@ -130,8 +80,7 @@ class KmsCipher:
         self._lock = threading.Lock()
         self._runner = _Runner()
         self._checks: asyncio.Task[None] | None = None
-        self._member: Member | None = None
-        self._known_v1 = False
+        self._service: Service
         self._closed = False
 
     # Encryption, without waiting.
@@ -216,7 +165,7 @@ class KmsCipher:
 
     def _count(self, direction: str, source: Source) -> None:
         if self.plugin.api is not V1:
-            labels = (direction, self.plugin.name, _hashed(source.key_id))
+            labels = (direction, self.plugin.name, hashed(source.key_id))
             KEY_IDS.add(of=labels)
             KEY_ID_TIMES.set(clock.time(), labels)
 
@@ -246,8 +195,7 @@ class KmsCipher:
         if self._checks is not None:
             self._checks.cancel()
             await asyncio.gather(self._checks, return_exceptions=True)
-        if self._member is not None:
-            await self._member.close()
+        await self._service.close()
 
     def check(self) -> None:
         """Raise KmsError if the last check of the plugin failed."""
@@ -256,8 +204,7 @@ class KmsCipher:
             raise self._error(self.failure)
 
     async def _begin(self) -> None:
-        self._member = Member(f"unix://{self.plugin.path}", Trust())
-        self._known_v1 = False
+        self._service = Service(self.plugin)
         await self._check()
         self._checks = asyncio.create_task(self._check_forever())
 
@@ -271,38 +218,30 @@ class KmsCipher:
     async def _check(self) -> None:
         try:
             await (self._check_v1() if self.plugin.api is V1 else self._check_v2())
-        except (KmsError, WireError, ValueError) as error:
-            failed = error if isinstance(error, KmsError) else self._unreadable()
-            if failed.reason != self.failure:
-                logger.error("%s", failed)
-            self.failure = failed.reason
+        except KmsError as error:
+            if error.reason != self.failure:
+                logger.error("%s", error)
+            self.failure = error.reason
         else:
             if self.failure and self._current is not None:
                 logger.info("the kms provider %s works", quoted(self.plugin.name))
             self.failure = ""
 
     async def _check_v1(self) -> None:
-        secret = urandom(_KEY_BYTES)
-        source = await self._encrypt(secret)
-        if (await self._decrypt_anew(source)) != secret:
+        secret = urandom(KEY_BYTES)
+        source = await self._service.encrypt(secret)
+        if await self._service.decrypt(source) != secret:
             raise self._error("it decrypts a key to something else than it encrypted")
         self._use(source, secret)
 
     async def _check_v2(self) -> None:
-        answer = await self._call("Status", b"")
-        version, health, key_id = answer.text(1), answer.text(2), answer.text(3)
-        if version not in self.plugin.api.names:
-            raise self._error(f"it has the version {quoted(version)}")
-        if health != "ok":
-            raise self._error(f"it is not healthy: {quoted(health)}")
-        self._check_key_id(key_id)
-        STATUS_TIMES.set(clock.time(), (self.plugin.name, _hashed(key_id)))
+        key_id = await self._service.status()
         current = self._current
         if current is not None and current.source.key_id == key_id:
             self._use(current.source, current.secret)
             return
-        secret = urandom(_KEY_BYTES)
-        source = await self._encrypt(secret)
+        secret = urandom(KEY_BYTES)
+        source = await self._service.encrypt(secret)
         if source.key_id != key_id:
             raise self._error(
                 f"it encrypts with the key {quoted(source.key_id)} and reports {quoted(key_id)}"
@@ -310,85 +249,16 @@ class KmsCipher:
         self._use(source, secret)
         logger.info("the kms provider %s has the key %s", self.plugin.name, quoted(key_id))
 
-    def _check_key_id(self, key_id: str) -> None:
-        for fails, error in (
-            (not key_id, "empty"),
-            (len(key_id.encode()) > _MAX_KEY_ID_BYTES, "too_long"),
-        ):
-            if fails:
-                INVALID_KEY_IDS.add(of=(self.plugin.name, error))
-                raise self._error(f"it reports a key id that is {error.replace('_', ' ')}")
-
     def _use(self, source: Source, secret: bytes) -> None:
         self._remember(source, secret)
         self._current = _Current(source, secret, monotonic() + LIFETIME_SECONDS)
 
-    async def _encrypt(self, secret: bytes) -> Source:
-        if self.plugin.api is V1:
-            answer = await self._call("Encrypt", field(1, V1.names[0]) + field(2, secret))
-            source = Source(answer.content(1))
-        else:
-            answer = await self._call("Encrypt", field(1, secret) + field(2, str(uuid4())))
-            annotations = tuple(sorted(answer.entries(3).items()))
-            kind = SEED if self.plugin.api is V2 and self.plugin.derives else 0
-            source = Source(answer.content(1), answer.text(2), annotations, kind)
-            self._check_key_id(source.key_id)
-        if not 0 < len(source.encrypted) <= _MAX_ENCRYPTED_BYTES:
-            raise self._error(f"it encrypts a key to {len(source.encrypted)} bytes")
-        if sum(len(name) + len(text) for name, text in source.annotations) > _MAX_ANNOTATIONS_BYTES:
-            raise self._error("it adds annotations of more than 32 KiB")
-        return source
-
     async def _decrypt(self, source: Source) -> bytes:
-        return self._known(source) or await self._decrypt_anew(source)
-
-    async def _decrypt_anew(self, source: Source) -> bytes:
-        if self.plugin.api is V1:
-            request = field(1, V1.names[0]) + field(2, source.encrypted)
-        else:
-            request = field(1, source.encrypted) + field(2, str(uuid4()))
-            request += field(3, source.key_id) + map_field(4, dict(source.annotations))
-        try:
-            secret = (await self._call("Decrypt", request)).content(1)
-        except WireError:
-            raise self._unreadable() from None
-        if len(secret) != _KEY_BYTES:
-            raise self._error(f"it decrypts a key to {len(secret)} bytes")
-        self._remember(source, secret)
+        secret = self._known(source)
+        if secret is None:
+            secret = await self._service.decrypt(source)
+            self._remember(source, secret)
         return secret
-
-    async def _call(self, method: str, request: bytes) -> Message:
-        """Raises KmsError."""
-        assert self._member is not None
-        plugin, code = self.plugin, "OK"
-        if plugin.api is V1 and not self._known_v1:
-            self._known_v1 = True
-            await self._check_version()
-        start = monotonic()
-        try:
-            path = f"/{plugin.api.service}/{method}"
-            return Message(await self._member.call(path, request, plugin.timeout))
-        except CallFailed as error:
-            code = error.code
-            raise self._error(f"{method}: {error}") from None
-        except (WireError, ValueError):
-            code = "INTERNAL"
-            raise self._error(f"{method}: its answer cannot be read") from None
-        finally:
-            labels = (plugin.name, f"/{plugin.api.service}/{method}", code)
-            LATENCY.observe(monotonic() - start, labels)
-
-    async def _check_version(self) -> None:
-        try:
-            version = (await self._call("Version", field(1, V1.names[0]))).text(1)
-            if version not in V1.names:
-                raise self._error(f"it has the version {quoted(version)}")
-        except BaseException:
-            self._known_v1 = False
-            raise
-
-    def _unreadable(self) -> KmsError:
-        return self._error("its answer cannot be read")
 
     def _error(self, reason: str) -> KmsError:
         return KmsError(self.plugin.name, reason)
@@ -443,17 +313,13 @@ def _form(source: Source) -> bytes:
     return b"%b:%d" % (source.key_id.encode(), source.kind)
 
 
-def _hashed(key_id: str) -> str:
-    return f"sha256:{sha256(key_id.encode()).hexdigest()}" if key_id else ""
-
-
 # A seed gives each value a key of its own, derived from 32 random bytes in front of the value.
 
 _INFO_BYTES = 32
 
 
 def _derived(seed: bytes, info: bytes) -> AesGcm:
-    return AesGcm(HKDFExpand(SHA256(), _KEY_BYTES, info).derive(seed))
+    return AesGcm(HKDFExpand(SHA256(), KEY_BYTES, info).derive(seed))
 
 
 def _encrypt(source: Source, secret: bytes, path: str, value: bytes) -> bytes:

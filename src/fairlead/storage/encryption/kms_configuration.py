@@ -10,7 +10,7 @@ from fairlead.codec.types.model import Object
 from fairlead.codec.types.times import DurationError, parse_duration
 from fairlead.storage.encryption import kms
 from fairlead.storage.encryption.keyring import Key, named_key
-from fairlead.storage.encryption.kms_messages import V1, V2, V2_ALPHA, Api
+from fairlead.storage.encryption.kms_messages import V1, V2, V2_ALPHA, Api, Plugin
 
 _DEFAULT_CACHE = 1000
 _FIRST_STABLE = 29  # minor release from which version 2 of the plugins' API is stable
@@ -45,7 +45,7 @@ class KmsKeys:
         if not name or ":" in name:
             raise Fault(f"{path}.name", "may not hold a colon" if name else "is required")
         self._check_gate(path, version)
-        plugin = kms.Plugin(
+        plugin = Plugin(
             name,
             _socket(f"{path}.endpoint", value.get("endpoint") or ""),
             self._api(version),

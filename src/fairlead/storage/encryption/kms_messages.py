@@ -21,6 +21,18 @@ V1 = Api("v1beta1.KeyManagementService", ("v1beta1",))
 V2_ALPHA = Api("v2alpha1.KeyManagementService", ("v2alpha1",), 4, 5)
 V2 = Api("v2.KeyManagementService", ("v2", "v2beta1"), 3, 4)
 
+
+class Plugin(NamedTuple):
+    """An element of the configuration. `derives`: the source of keys is a seed."""
+
+    name: str
+    path: str  # of the socket
+    api: Api
+    timeout: float = 3.0
+    cache_size: int = 1000
+    derives: bool = True
+
+
 _PLUGIN_NAME = 3  # a field of envelopes of V2_ALPHA
 _SOURCE_TYPE = 5  # a field of envelopes of V2
 SEED = 1  # the type of a source that is a seed, from which the key of each value is derived
