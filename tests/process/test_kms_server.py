@@ -188,12 +188,14 @@ def test_servers_on_etcd_read_what_the_other_encrypted(tmp_path: Path, version: 
         *("--storage", "etcd", "--etcd-servers", etcd.url, "--feature-gates", "KMSv1=true"),
     )
     servers: list[ServerProcess] = []
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        if servers:  # they share an authority
-            shutil.copytree(servers[0].data / "pki", tmp_path / name / "data" / "pki")
-        servers.append(ServerProcess(tmp_path / name, "kubernetes", flags, prelude=OFTEN).start())
     try:
+        for name in ("one", "two"):
+            (tmp_path / name).mkdir()
+            if servers:  # they share an authority
+                shutil.copytree(servers[0].data / "pki", tmp_path / name / "data" / "pki")
+            servers.append(
+                ServerProcess(tmp_path / name, "kubernetes", flags, prelude=OFTEN).start()
+            )
         first, second = (server.client() for server in servers)
         create(first, "shared")
         assert second.get(f"{SECRETS}/shared").body["data"] == {"word": WORD}
