@@ -42,7 +42,8 @@ def test_every_command_that_is_named_exists() -> None:
 # Flags of other programs, and of parts of commands that the reference does not list.
 OTHER_FLAGS = {
     *("--from", "--to", "--revision-gap", "--accept-older-revisions", "--insecure-port"),
-    *("--storage-backend", "--to-format", "--sources"),
+    *("--storage-backend", "--to-format", "--sources", "--follow", "--every", "--keep"),
+    *("--verify", "--to-revision", "--to-time"),
 }
 
 

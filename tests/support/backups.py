@@ -12,10 +12,12 @@ from pathlib import Path
 
 from fairlead.cli import main
 from fairlead.process.backup.archive import Archive, Header, pieces
+from fairlead.process.backup.series import Series, reach
 from fairlead.storage.backend import Row, Write
 from fairlead.storage.sqlite.backend import SqliteBackend
 from support.client import Client, Object
 from support.process import ServerProcess
+from support.waiting import eventually
 
 # Limits the size of files to 64 KiB. Lifted at exit, so that coverage can write its data.
 SMALL_FILES = (
@@ -158,3 +160,25 @@ def stored(directory: Path) -> tuple[int, list[Row]]:
         return backend.revision, sorted(row._replace(previous=0) for row in backend.heads())
     finally:
         backend.close()
+
+
+class Follower:
+    """`fairlead backup --follow` as a process of its own, on a directory of backups."""
+
+    def __init__(self, directory: Path, *words: object, prelude: str = "") -> None:
+        self.series = Series(directory)
+        call = command("backup", "--follow", directory, *words, prelude=prelude)
+        self.process = subprocess.Popen(call, stderr=subprocess.PIPE, text=True)
+
+    def reached(self) -> int:
+        newest = self.series.newest() if self.series.directory.is_dir() else None
+        return reach(newest).revision if newest is not None and newest.journal.exists() else 0
+
+    def has(self, revision: str | int) -> None:
+        """Wait until the journal has a revision."""
+        eventually(lambda: self.reached() >= int(revision), f"revision {revision} is followed")
+
+    def stop(self) -> str:
+        """Stop it by a signal; return its error output."""
+        self.process.terminate()
+        return self.process.communicate(timeout=20)[1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class PlainCodec:
     """Stores values unchanged: the resource is the path, the apiVersion is put before the value."""
@@ -23,5 +25,11 @@ class PlainCodec:
             raise ValueError("no apiVersion")
         return api_version.decode(), value
 
-    def is_stale(self, resource: str, raw: bytes) -> bool:
-        return False
+    def form(self, resource: str, raw: bytes) -> bytes | None:
+        return None
+
+    def current_form(self, resource: str) -> bytes | None:
+        return None
+
+    async def prepare(self, resource: str, values: Sequence[bytes]) -> None:
+        pass

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import monotonic, time
+from types import MappingProxyType
 
 from fairlead.api.answers import NO_SNIFF, Answer, no_such_page, text_answer
 from fairlead.api.request import Request
@@ -180,9 +181,10 @@ def named_checks(
     release: Release,
     *,
     fair: bool = True,
+    of_store: Mapping[str, Check] = MappingProxyType({}),
 ) -> dict[str, dict[str, Check]]:
-    """The checks by endpoint. For `grace` seconds after the start, incomplete stages fail readiness
-    only."""
+    """The checks by endpoint, with further ones of the store. For `grace` seconds after the start,
+    incomplete stages fail readiness only."""
 
     def ping() -> str | None:
         return None
@@ -210,8 +212,8 @@ def named_checks(
     if release.minor >= 36:
         alive["loopback-serving-certificate"] = ping
         ready["etcd-readiness"] = store
-    alive |= {"etcd": store, **hooks(grace)}
-    ready |= {"informer-sync": hook(PARTS, 0), **hooks(0), "shutdown": shutdown}
+    alive |= {"etcd": store, **of_store, **hooks(grace)}
+    ready |= {**of_store, "informer-sync": hook(PARTS, 0), **hooks(0), "shutdown": shutdown}
     return {"healthz": alive, "livez": alive, "readyz": ready}
 
 

@@ -73,8 +73,8 @@ controllers/workloads/jobs: controller
 controllers/workloads/stateful_sets: controller
 fields: json_patch strategic
 operations: foreign_kinds tokens
-process: assembly lifecycle stores
-process/backup: archive shared
+process: assembly encryption lifecycle stores
+process/backup: archive live shared
 process/certificates: issue
 process/flags: serve
 process/tracing: configuration exporter
@@ -90,7 +90,7 @@ resources/custom/schema: rules
 resources/etcd_format: codec encrypted
 resources/resource: selectors
 storage: followed selection
-storage/encryption: configuration
+storage/encryption: configuration kms
 storage/etcd: client members source
 storage/sqlite: migration read_only
 testing: cluster

@@ -6,31 +6,30 @@ import argparse
 import asyncio
 import os
 import signal
+from pathlib import Path
 from types import FrameType
-from typing import BinaryIO, NoReturn
+from typing import NoReturn
 
 from fairlead.cli.failures import explain
 from fairlead.cli.parser import complain
 from fairlead.cli.store_copy_flags import add_flags as add_flags
-from fairlead.cli.store_copy_flags import check, names_for, storage_at
+from fairlead.cli.store_copy_flags import check, makes_series, names_for, storage_at
 from fairlead.client.access.files import VARIABLE
 from fairlead.client.access.loader import load_access
 from fairlead.client.access.model import AccessError
-from fairlead.process.backup import PATH
-from fairlead.process.backup.archive import Archive, BackupError, new_file, pieces
+from fairlead.process.backup.archive import Archive, BackupError, Header, new_file
+from fairlead.process.backup.keeping import Keeper, Plan
+from fairlead.process.backup.origins import Origin, ServerOrigin, StorageOrigin
+from fairlead.process.backup.point_in_time import state_of
 from fairlead.process.backup.progress import Progress, size
+from fairlead.process.backup.series import Series, is_series, reach, shown
 from fairlead.process.backup.shared import RevisionGap
 from fairlead.process.backup.storages import Contents, Storage
 from fairlead.storage.backend import StorageError
 from fairlead.storage.sqlite.migration import migrate_directory
-from fairlead.wire.outgoing.client import HttpClient
-from fairlead.wire.outgoing.client_config import ClientConfig, ClientConfigError
-from fairlead.wire.outgoing.request import Request
-from fairlead.wire.outgoing.response import CallError, Response, check_success
+from fairlead.wire.outgoing.client_config import ClientConfig
 
 _BEARER = "Bearer "
-_ANSWER_TIMEOUT = 60.0
-_MAX_ERROR_BYTES = 64 * 1024
 
 
 def run(command: str, parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
@@ -61,19 +60,36 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def _back_up(options: argparse.Namespace, progress: Progress) -> None:
-    with new_file(options.file) as file:
-        if options.kubeconfig is not None:
-            asyncio.run(_download(options, file, progress))
-        else:
-            _pack(storage_at(options, options.data_dir), file, progress)
-        file.flush()
-        archive = Archive(options.file, file)
-        count = archive.verify()
-    moment = f"revision {archive.header.revision}"
-    progress.say(f"{options.file}: {count:,} objects at {moment}, {size(progress.bytes)}")
+    if options.verify:
+        _verify(options.file)
+        return
+    origin = _origin(options)
+    if not makes_series(options):
+        with new_file(options.file) as file:
+            asyncio.run(origin.copy(file, progress))
+            file.flush()
+            archive = Archive(options.file, file)
+            count = archive.verify()
+        moment = f"revision {archive.header.revision}"
+        progress.say(f"{options.file}: {count:,} objects at {moment}, {size(progress.bytes)}")
+        return
+    plan = Plan(bool(options.follow), options.every or 0.0, options.keep or 0)
+    keeper = Keeper(Series(options.file), origin, plan, progress, _tell)
+    asyncio.run(keeper.run())
 
 
-async def _download(options: argparse.Namespace, file: BinaryIO, progress: Progress) -> None:
+def _tell(text: str) -> None:
+    complain("fairlead backup", f"{text}; trying again")
+
+
+def _origin(options: argparse.Namespace) -> Origin:
+    if options.kubeconfig is None:
+        return StorageOrigin(storage_at(options, options.data_dir))
+    return ServerOrigin(lambda: _configuration(options))
+
+
+async def _configuration(options: argparse.Namespace) -> ClientConfig:
+    """Return how the server is reached, with credentials that are valid now."""
     # The environment variable may list several files: let `load_access` read it.
     named = str(options.kubeconfig) != os.environ.get(VARIABLE)
     try:
@@ -89,25 +105,57 @@ async def _download(options: argparse.Namespace, file: BinaryIO, progress: Progr
     if proof.authorization.startswith(_BEARER):
         token = proof.authorization.removeprefix(_BEARER)
         config = config._replace(token=token, token_file=None)
-    await download(config, file, progress)
+    return config
 
 
-def _pack(storage: Storage, file: BinaryIO, progress: Progress) -> None:
-    with storage.reading() as contents:
-        for piece in pieces(contents.header, progress.counted(contents.rows())):
-            file.write(piece)
-            progress.add_bytes(len(piece))
+def _verify(path: Path) -> None:
+    """Read backups as a whole, and print what can be restored from them."""
+    if not is_series(path):
+        with path.open("rb") as file:
+            archive = Archive(path, file)
+            print(_described(path, archive.header, archive.verify()))
+        return
+    bases = Series(path).bases()
+    if not bases:
+        raise BackupError(f"{path} holds no backups")
+    faults: list[str] = []
+    for base in bases:
+        try:
+            with base.opened() as archive:
+                print(_described(base.path, archive.header, archive.verify()))
+            if base.journal.exists():
+                end = reach(base)
+                print(f"{base.journal}: up to revision {end.revision}, {shown(end.time)}")
+        except BackupError as error:
+            faults.append(str(error))
+    if faults:
+        raise BackupError("; ".join(faults))
+
+
+def _described(path: Path, header: Header, count: int) -> str:
+    return f"{path}: {count:,} objects at revision {header.revision}, {header.created}"
 
 
 def _restore(options: argparse.Namespace, progress: Progress) -> None:
     storage = storage_at(options, options.data_dir)
+    gap = _raising(options, storage.usual_gap)
+    if is_series(options.file):
+        state = state_of(Series(options.file), options.to_revision, options.to_time)
+        _check_dialect(options, state.header)
+        _fill(storage, state, gap, progress, of=state.revision)
+        return
+    if options.to_revision is not None or options.to_time is not None:
+        raise BackupError(f"{options.file} is a single backup: only a directory has many states")
     with options.file.open("rb") as file:
         archive = Archive(options.file, file)
-        dialect = archive.header.dialect
-        if options.dialect and dialect != options.dialect:
-            raise BackupError(f"{options.file} is a backup of the {dialect} dialect")
+        _check_dialect(options, archive.header)
         archive.verify(progress.add_bytes)
-        _fill(storage, archive, _raising(options, storage.usual_gap), progress)
+        _fill(storage, archive, gap, progress)
+
+
+def _check_dialect(options: argparse.Namespace, header: Header) -> None:
+    if options.dialect and header.dialect != options.dialect:
+        raise BackupError(f"{options.file} is a backup of the {header.dialect} dialect")
 
 
 def _migrate(options: argparse.Namespace, progress: Progress) -> None:
@@ -139,42 +187,12 @@ def _raising(options: argparse.Namespace, default: int) -> RevisionGap:
     return RevisionGap(gap, bool(options.accept_older_revisions))
 
 
-def _fill(storage: Storage, contents: Contents, gap: RevisionGap, progress: Progress) -> None:
+def _fill(
+    storage: Storage, contents: Contents, gap: RevisionGap, progress: Progress, of: int = 0
+) -> None:
+    """Fill a storage. `of` is the revision of the state, if it is not that of the header."""
     revision = storage.fill(contents, gap, progress)
-    count, before = progress.rows, contents.header.revision
+    count, before = progress.rows, of or contents.header.revision
     progress.say(
         f"{count:,} objects of revision {before} copied; continuing at revision {revision}"
     )
-
-
-# Downloads the backup of a running server over its API.
-
-
-async def download(config: ClientConfig, file: BinaryIO, progress: Progress) -> None:
-    """Write the response of a server to a file; raises BackupError."""
-    client = HttpClient(proxy_for=lambda url: config.proxy)
-    try:
-        tls, name = config.ssl_context(), config.server_name
-        url = config.server.rstrip("/") + PATH
-        request = Request("GET", url, _headers(config), tls=tls, server_name=name)
-        connection = await client.open(request, timeout=_ANSWER_TIMEOUT)
-        status = connection.status
-        if status != 200:
-            content = await connection.read_all(_MAX_ERROR_BYTES)
-            check_success(Response(status, content, tuple(connection.headers)))
-            raise CallError(f"it answers {status}")
-        async for piece in connection.pieces():
-            file.write(piece)
-            progress.add_bytes(len(piece))
-    except (CallError, ClientConfigError) as error:
-        raise BackupError(f"cannot read the backup from {config.server}: {error}") from None
-    finally:
-        await client.close()
-
-
-def _headers(config: ClientConfig) -> dict[str, str]:
-    """Decline content codings: a backup is compressed already."""
-    headers = {"accept-encoding": "identity"}
-    if proof := config.authorization():
-        headers["authorization"] = proof
-    return headers

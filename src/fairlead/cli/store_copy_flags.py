@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from fairlead.base.dialect import DIALECTS
@@ -23,6 +24,7 @@ from fairlead.storage.sqlite.log import Sealing
 from fairlead.storage.sqlite.migration import OLDEST
 
 _ETCD = "etcd"
+_SHORTEST_INTERVAL = 1.0
 DEFAULT_DIALECT = "cluster"
 
 
@@ -72,10 +74,55 @@ _DIALECT = {
 }
 
 
+_FILE = (
+    "file to write, which must not exist; with --follow, --every or --keep a directory of backups"
+)
+
+
+def _moment(text: str) -> datetime:
+    """Parse a time with its zone."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 2026-01-31T15:04:05Z")
+    return moment.astimezone(UTC)
+
+
+def makes_series(options: argparse.Namespace) -> bool:
+    """Whether a directory of backups is written, not a single file."""
+    return options.follow is not None or options.every is not None or options.keep is not None
+
+
 def _add_file_flags(command: str, parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
     if command == "backup":
-        flag("file", type=Path, metavar="FILE", help="file to write; it must not exist")
+        flag("file", type=Path, metavar="FILE", help=_FILE)
+        flag(
+            "--follow",
+            action="store_true",
+            default=None,
+            help="append every change to a journal beside the backup, and continue until stopped",
+        )
+        flag(
+            "--every",
+            type=duration,
+            metavar="DURATION",
+            help="make another backup after this time, again and again",
+        )
+        flag(
+            "--keep",
+            type=whole_number,
+            metavar="N",
+            help="delete all but the newest N backups of the directory, once a new one is complete",
+        )
+        flag(
+            "--verify",
+            action="store_true",
+            default=None,
+            help="read existing backups as a whole instead, and print what can be restored",
+        )
         flag(
             "--kubeconfig",
             type=Path,
@@ -90,8 +137,20 @@ def _add_file_flags(command: str, parser: argparse.ArgumentParser) -> None:
         )
         flag("--data-dir", type=Path, metavar="DIR", help="a data directory that no server uses")
     else:
-        flag("file", type=Path, metavar="FILE", help="a backup")
+        flag("file", type=Path, metavar="FILE", help="a backup, or a directory of them")
         flag("--data-dir", type=Path, metavar="DIR", help="empty data directory to fill")
+        flag(
+            "--to-revision",
+            type=whole_number,
+            metavar="N",
+            help="restore the state at a revision; by default the newest that the directory has",
+        )
+        flag(
+            "--to-time",
+            type=_moment,
+            metavar="TIME",
+            help="restore the state at a time, such as 2026-01-31T15:04:05Z",
+        )
     flag("--storage", choices=(_ETCD,), help="an etcd cluster instead of a directory")
 
 
@@ -126,6 +185,13 @@ def check(command: str, parser: argparse.ArgumentParser, options: argparse.Names
     if command == "migrate":
         _check_migration(parser, options)
     else:
+        if command == "backup":
+            if options.verify:
+                _check_verification(parser, options)
+                return
+            _check_schedule(parser, options)
+        elif options.to_revision is not None and options.to_time is not None:
+            parser.error("--to-revision and --to-time exclude each other")
         if command == "backup" and options.data_dir is None and options.storage is None:
             options.kubeconfig = options.kubeconfig or _environment()
         sources = [options.data_dir, options.storage, getattr(options, "kubeconfig", None)]
@@ -136,6 +202,22 @@ def check(command: str, parser: argparse.ArgumentParser, options: argparse.Names
         check_etcd_flags(options)
     except EtcdFlagError as error:
         parser.error(str(error))
+
+
+def _check_verification(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if makes_series(options):
+        parser.error("--verify reads backups: it excludes --follow, --every and --keep")
+    if any((options.data_dir, options.storage, options.kubeconfig)):
+        parser.error("--verify reads backups: no store is named")
+
+
+def _check_schedule(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    if options.every is not None and options.every < _SHORTEST_INTERVAL:
+        parser.error(f"--every: at least {_SHORTEST_INTERVAL:g}s")
+    if options.keep == 0:
+        parser.error("--keep: at least one backup is kept")
+    if makes_series(options) and options.file.is_file():
+        parser.error(f"{options.file} is a file; several backups need a directory")
 
 
 def _check_migration(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

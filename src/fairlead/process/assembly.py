@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from fairlead.admission.catalogue import (
@@ -106,6 +106,7 @@ class Assembly:
         self.options = options
         self.dialect = dialect
         self._is_prepared = False
+        self.store_checks: Mapping[str, Callable[[], str | None]] = {}  # besides that it answers
         self.api = self._api(store, resources)
         self.api.allocators = self._allocators()
         self.api.reach = self._reach()

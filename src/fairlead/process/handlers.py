@@ -126,6 +126,7 @@ def _add_health(
         options.livez_grace_period,
         api.resources.release,
         fair=options.enable_priority_and_fairness,
+        of_store=assembly.store_checks,
     )
     show_readiness(checks_by_name["readyz"])
     for name, checks in checks_by_name.items():

@@ -23,6 +23,7 @@ from fairlead.base.dialect import DIALECTS, Dialect
 from fairlead.base.logs import Logger, log_exit_reason
 from fairlead.codec.configuration_files import ConfigurationError
 from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.process import encryption
 from fairlead.process.assembly import Assembly, StartError
 from fairlead.process.backup import UNFINISHED
 from fairlead.process.banner import (
@@ -97,6 +98,7 @@ class Server:
         self._certificates = ServingCertificates(options, self.dialect)
         self._manager = ServiceManager()
         self._reloading: Reloading | None = None
+        self._encryption: encryption.ServerEncryption | None = None
 
     async def run(self) -> None:
         """Serve until stopped; raises StartError, and FatalError after having served."""
@@ -140,6 +142,7 @@ class Server:
             leads=self._worker is None or self._worker.leads,
         )
         self.api = self.assembly.api
+        self._encryption = self._keep_encrypting(resources)
         auditor = self._audit(resources)
         try:
             await self._serve_parts(pki, auditor, listener, port)
@@ -177,7 +180,7 @@ class Server:
         keeps_files = worker is None or worker.keeps_files
         renewal = self._certificates.renewal(pki, trust, url, keeps_files=keeps_files)
         self._supervise(connections, renewal)
-        parts = reloadable_parts(self.assembly, renewal, auditor, application)
+        parts = reloadable_parts(self.assembly, renewal, auditor, self._encryption, application)
         self._reloading = Reloading(parts, self._manager, reports=keeps_files)
         self._supervisor.start("reloading", self._reloading.run)
         self._progress.done(WORK)
@@ -253,6 +256,17 @@ class Server:
             worker.share(log)
         return log
 
+    def _keep_encrypting(self, resources: Resources) -> encryption.ServerEncryption | None:
+        """Ask the plugins that encrypt the store of this process, and add their health checks."""
+        if self.options.encryption_provider_config is None:
+            return None
+        try:
+            kept = encryption.ServerEncryption(self.options, resources)
+            self.assembly.store_checks = kept.checks()
+        except (StorageError, OSError) as error:
+            raise StartError(str(error)) from None
+        return kept
+
     def _audit(self, resources: Resources) -> Auditor | None:
         """Return the audit log, which also records the operations of the server's own parts."""
         if not wants_audit(self.options):
@@ -319,6 +333,8 @@ class Server:
             start("telling workers of the store", self._worker.publish_health)
         if self._manager.sign_of_life_every is not None:
             start("signs of life", self._manager.keep_alive)
+        if self._encryption is not None and self._encryption.reloads:
+            start("reloading the encryption", self._encryption.run)
         for work in self.assembly.background():
             start(getattr(work, "__qualname__", "background work"), work)
 

@@ -22,6 +22,7 @@ from fairlead.process.verbosity import reloadable_verbosity
 
 if TYPE_CHECKING:
     from fairlead.api.audit.auditor import Auditor
+    from fairlead.process.encryption import ServerEncryption
 
 logger = Logger("fairlead")
 
@@ -32,7 +33,6 @@ _READ_AT_START = (
     "authentication_token_webhook_config_file",
     "authorization_policy_file",
     "authorization_webhook_config_file",
-    "encryption_provider_config",
     "oidc_ca_file",
     "service_account_key_file",
     "service_account_signing_key_file",
@@ -79,7 +79,11 @@ class Reloading:
 
 
 def reloadable_parts(
-    assembly: Assembly, renewal: Renewal, auditor: Auditor | None, application: Application
+    assembly: Assembly,
+    renewal: Renewal,
+    auditor: Auditor | None,
+    encryption: ServerEncryption | None,
+    application: Application,
 ) -> list[Reloadable]:
     options = assembly.options
     return [
@@ -87,6 +91,7 @@ def reloadable_parts(
         *assembly.api.authentication.reloadable,
         *assembly.authorization.reloadable,
         *_of_audit(assembly, auditor),
+        *([encryption.reloadable] if encryption is not None else []),
         *reloadable_verbosity(options, assembly.api, application),
         *_read_at_start(options),
     ]

@@ -13,6 +13,7 @@ from fairlead.base.logs import Logger, log_exit_reason
 from fairlead.process.assembly import StartError
 from fairlead.resources.etcd_format import codec as etcd_format_codec
 from fairlead.resources.etcd_format import encrypted
+from fairlead.resources.gates import parse_gates
 from fairlead.resources.registry import Resources
 from fairlead.storage import followed
 from fairlead.storage.encryption import configuration
@@ -167,12 +168,23 @@ def sealing_of(options: argparse.Namespace, resources: Resources) -> Keys | None
     if path is None:
         return None
     if path not in _KEYS_BY_PATH:
-        _KEYS_BY_PATH[path] = configuration.read_encryption(path, resources.dialect)
+        _KEYS_BY_PATH[path] = configuration.read_encryption(
+            path, resources.dialect, resources.release, gates_of(options, resources)
+        )
         for name in _unknown_resources(_KEYS_BY_PATH[path], resources):
             logger.warning(
                 "not a stored resource", flag=configuration.FLAG, file=path, resource=name
             )
     return _KEYS_BY_PATH[path]
+
+
+def gates_of(options: argparse.Namespace, resources: Resources) -> Callable[[str], bool]:
+    """Return whether a feature gate is on; commands without `--feature-gates` read everything."""
+    texts: list[str] | None = getattr(options, "feature_gates", None)
+    if texts is None:
+        return lambda name: True
+    gates = parse_gates(",".join(texts), resources.release)
+    return gates.__getitem__
 
 
 def _unknown_resources(sealing: Keys, resources: Resources) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from fairlead.base.dialect import CLUSTER, DIALECTS, KUBERNETES
+from fairlead.base.release import RELEASES
 from fairlead.storage.encryption.configuration import EncryptionError, read_encryption
 
 PATH = "/registry/secrets/default/a"
@@ -89,6 +90,10 @@ def with_keys(*keys: object, provider: str = "aescbc") -> dict[str, Any]:
     return configuration(entry({provider: {"keys": list(keys)}}))
 
 
+def with_kms(**fields: object) -> dict[str, Any]:
+    return configuration(entry({"kms": fields}))
+
+
 KEYS = "resources[0].providers[0].aescbc.keys"
 FAULTS: list[tuple[object, str]] = [
     ("a: [", "yaml:"),
@@ -110,7 +115,22 @@ FAULTS: list[tuple[object, str]] = [
     (configuration(entry({})), "resources[0].providers[0]: names no provider"),
     (configuration(entry({"identity": None})), "resources[0].providers[0]: names no provider"),
     (configuration(entry({**AESCBC, "identity": {}})), "providers[0]: names 2 providers"),
-    (configuration(entry({"kms": {"name": "x"}})), "providers[0].kms: is not supported"),
+    (with_kms(name="x"), "providers[0].kms.endpoint: is required"),
+    (with_kms(endpoint="unix:///s"), "providers[0].kms.name: is required"),
+    (with_kms(name="a:b", endpoint="unix:///s"), "kms.name: may not hold a colon"),
+    (with_kms(name="x", endpoint="tcp://s"), 'kms.endpoint: "tcp://s" has an unsupported scheme'),
+    (with_kms(name="x", endpoint="unix://"), 'kms.endpoint: "unix://" is no address'),
+    (
+        with_kms(name="x", endpoint="unix:///s", apiVersion="v3"),
+        'kms.apiVersion: "v3" is not known',
+    ),
+    (with_kms(name="x", endpoint="unix:///s", timeout="0s"), "kms.timeout: must be more than 0"),
+    (with_kms(name="x", endpoint="unix:///s", timeout="soon"), "kms.timeout: time: invalid"),
+    (with_kms(name="x", endpoint="unix:///s", cachesize=0), "kms.cachesize: must not be 0"),
+    (
+        with_kms(name="x", endpoint="unix:///s", apiVersion="v2", cachesize=5),
+        "kms.cachesize: is not supported with version v2",
+    ),
     (configuration(entry({"aescbc": {}})), f"{KEYS}: at least one"),
     (with_keys({"secret": secret()}), f"{KEYS}[0].name: is required"),
     (with_keys(key("a:b")), f"{KEYS}[0].name: may not hold a colon"),
@@ -132,6 +152,29 @@ def test_a_fault_names_file_and_field(tmp_path: Path, content: object, message: 
     assert f"--encryption-provider-config: {file}: " in str(error.value)
     assert message in str(error.value)
     assert secret() not in str(error.value)
+
+
+KMS = {"name": "x", "endpoint": "unix:///run/kms.sock"}
+
+
+@pytest.mark.parametrize(
+    ("release", "version", "gate"), [("1.25", "v2", "KMSv2"), ("1.36", "v1", "KMSv1")]
+)
+def test_version_of_kms_needs_its_gate(
+    tmp_path: Path, release: str, version: str, gate: str
+) -> None:
+    file = written(tmp_path, with_kms(**KMS, apiVersion=version))
+    with pytest.raises(EncryptionError, match=rf"kms: .*--feature-gates={gate}=true"):
+        read_encryption(file, KUBERNETES, RELEASES[release], lambda name: False)
+    read_encryption(file, KUBERNETES, RELEASES[release], gate.__eq__)
+
+
+@pytest.mark.parametrize(("release", "version"), [("1.25", "v1"), ("1.36", "v2")])
+def test_version_of_kms_that_is_usual_needs_no_gate(
+    tmp_path: Path, release: str, version: str
+) -> None:
+    file = written(tmp_path, with_kms(**KMS, apiVersion=version))
+    read_encryption(file, KUBERNETES, RELEASES[release], lambda name: False)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

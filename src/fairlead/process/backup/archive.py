@@ -28,6 +28,7 @@ import orjson
 
 from fairlead.base import clock
 from fairlead.base.dialect import DIALECTS
+from fairlead.process.backup.rows import read_row
 from fairlead.storage.backend import Row
 
 
@@ -35,12 +36,15 @@ class BackupError(Exception):
     """A copy cannot be made or used; the message is for the user."""
 
 
+class Gap(BackupError):
+    """The store no longer has the changes that continue a backup, or it is another store."""
+
+
 FORMAT = 1
 _FIRST_LINE = re.compile(rb"fairlead backup ([0-9]{1,9})\n")
 _TRAILER = re.compile(rb"(\nrows ([0-9]{20}) sha256 )([0-9a-f]{64})\n")
 _TRAILER_BYTES = len("\nrows  sha256 \n") + 20 + 64
 _MAX_LINE_BYTES = 64 * 1024
-_MAX_VALUE_BYTES = 64 << 20  # the first release had no limit
 _HIGHEST_REVISION = 1 << 62
 _PIECE = 256 * 1024
 _LEVEL = 3
@@ -156,6 +160,14 @@ class Archive:
             raise self._damaged(f"{header.revision!r} is no revision")
         return header
 
+    def digest(self) -> str:
+        """Return the checksum that the file states for itself."""
+        self._file.seek(self._end)
+        trailer = _TRAILER.fullmatch(self._file.read(_TRAILER_BYTES))
+        if trailer is None:
+            raise self._cut_short()
+        return trailer[3].decode()
+
     def verify(self, on_read: Callable[[int], None] = lambda count: None) -> int:
         """Read the whole file and return the number of rows. Raises ArchiveError if a single byte
         differs from what was written. Calls `on_read` with the number of bytes of each read."""
@@ -187,23 +199,17 @@ class Archive:
             raise self._damaged(f"it has {count} objects and should have {int(trailer[2])}")
 
     def _row(self, stream: io.BufferedReader[_DecompressingReader]) -> Row | None:
-        line = stream.readline(_MAX_LINE_BYTES)
-        if not line:
-            return None
         try:
-            resource, key, revision, api_version, length = orjson.loads(line)
-        except (ValueError, TypeError):
+            row = read_row(stream)
+        except ValueError:
             raise self._damaged("an object in it cannot be read") from None
-        texts = all(type(text) is str for text in (resource, key, api_version))
-        numbers = type(revision) is int and type(length) is int
-        if not texts or not numbers or not 0 < length <= _MAX_VALUE_BYTES:
+        if row is None:
+            return None
+        if row.value is None:
             raise self._damaged("an object in it cannot be read")
-        if not 0 < revision <= self.header.revision:
-            raise self._damaged(f"{resource} {key} has the revision {revision}")
-        value = stream.read(length)
-        if len(value) != length or stream.read(1) != b"\n":
-            raise self._damaged("an object in it is not whole")
-        return Row(revision, resource, key, 0, api_version, value)
+        if not 0 < row.revision <= self.header.revision:
+            raise self._damaged(f"{row.resource} {row.key} has the revision {row.revision}")
+        return row
 
 
 class _DecompressingReader(io.RawIOBase):

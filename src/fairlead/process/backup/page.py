@@ -1,4 +1,4 @@
-"""The endpoint that serves a backup of a running server."""
+"""The endpoint that serves a backup of a running server, and the changes after one."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from collections.abc import AsyncGenerator, Iterator
 from fairlead.api.answers import Answer
 from fairlead.api.chain import Handler
 from fairlead.api.methods import check_reading
+from fairlead.api.parameters import integer
 from fairlead.api.request import Request
 from fairlead.api.streamed_answers import StreamedAnswer
-from fairlead.base.errors import too_many_requests
+from fairlead.base.errors import bad_request, expired, too_many_requests
 from fairlead.operations.api import Api
-from fairlead.process.backup import MEDIA_TYPE, PATH, archive
-from fairlead.storage.backend import Row
+from fairlead.process.backup import MEDIA_TYPE, PATH, archive, live
+from fairlead.storage.backend import Compacted, Row
 from fairlead.storage.version import Version, encoded_of
 
 _MAX_CONCURRENT = 2
+_MAX_FOLLOWERS = 4
 
 
 def add_backup_page(handler: Handler) -> None:
@@ -28,19 +30,51 @@ def add_backup_page(handler: Handler) -> None:
 class BackupPage:
     """Every response is a snapshot at one revision, taken when it begins. Versions are immutable,
     so references to them suffice, whatever is written or compacted meanwhile. A thread compresses
-    one piece at a time, as the client reads."""
+    one piece at a time, as the client reads. With `after`, the response has the changes after a
+    revision instead, and does not end."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._under_way = 0
+        self._followers = 0
 
     async def answer(self, request: Request) -> Answer:
         check_reading(request)
+        after = integer(request, "after")
+        if after is not None:
+            return await self._changes(request, after)
         if self._under_way >= _MAX_CONCURRENT:
             raise too_many_requests("other backups are being read, please try again later")
         await self._api.store.catch_up()
         request.exchange.no_deadline()
         return StreamedAnswer(self._pieces(), media_type=MEDIA_TYPE)
+
+    async def _changes(self, request: Request, after: int) -> Answer:
+        if after < 0:
+            raise bad_request("after: must be a revision")
+        if self._followers >= _MAX_FOLLOWERS:
+            raise too_many_requests("others follow the changes, please try again later")
+        store = self._api.store
+        await store.catch_up()
+        if not store.floor <= after <= store.revision:
+            raise expired(
+                f"the changes after revision {after} are not kept: the server has those from"
+                f" {store.floor} to {store.revision}"
+            )
+        request.exchange.no_deadline()
+        return StreamedAnswer(self._followed(after), media_type=MEDIA_TYPE)
+
+    async def _followed(self, after: int) -> AsyncGenerator[bytes]:
+        api = self._api
+        self._followers += 1
+        try:
+            with live.LiveChanges(api.store, api.dialect.name, after) as changes:
+                async for piece in changes.pieces():
+                    yield piece
+        except Compacted:
+            return  # the client asks again and is told
+        finally:
+            self._followers -= 1
 
     async def _pieces(self) -> AsyncGenerator[bytes]:
         self._under_way += 1

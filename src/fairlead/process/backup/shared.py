@@ -212,7 +212,9 @@ class ReportingCodec:
         self.path = codec.path
         self.location = codec.location
         self.encode = codec.encode
-        self.is_stale = codec.is_stale
+        self.form = codec.form
+        self.current_form = codec.current_form
+        self.prepare = codec.prepare
         self._codec = codec
         self._unread = unread
 

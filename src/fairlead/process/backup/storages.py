@@ -5,18 +5,24 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Protocol
 
 from fairlead.base.dialect import DIALECTS
-from fairlead.process.backup.archive import BackupError, Header
+from fairlead.process.backup.archive import BackupError, Gap, Header
+from fairlead.process.backup.journal import IDLE_SECONDS, NAMESPACES, identity_of
 from fairlead.process.backup.progress import Progress
 from fairlead.process.backup.shared import RevisionGap, check_empty, fill
-from fairlead.storage.backend import Row, StorageError
+from fairlead.storage.backend import Compacted, Row, StorageError
 from fairlead.storage.log import Snapshot, Source
 from fairlead.storage.sqlite import format as file_format
 from fairlead.storage.sqlite.backend import SqliteBackend
@@ -36,11 +42,21 @@ class Contents(Protocol):
         """Yield every object. May be called repeatedly."""
 
 
+# Changes of a store in order, in parts: the revision that each part reaches, and its rows.
+ChangedRows = AsyncIterator[tuple[int, Sequence[Row]]]
+
+
 class Storage(Protocol):
     """A source or target of a copy. `usual_gap` is the number of revisions that a restore skips by
-    default: clients may have seen revisions from after the backup."""
+    default: clients may have seen revisions from after the backup. `is_live`: others may write to
+    it while it is read."""
 
     usual_gap: int
+    is_live: bool
+
+    def changes(self, after: int) -> AbstractAsyncContextManager[tuple[str, ChangedRows]]:
+        """Open the changes after a revision for the block, with what identifies the store. Raises
+        Gap if they are no longer kept, StorageError."""
 
     def reading(self) -> AbstractContextManager[Contents]:
         """Open the contents for the block. Raises StorageError."""
@@ -55,6 +71,7 @@ class DirectoryStorage:
     it, encrypted values are copied unchanged."""
 
     usual_gap = 1_000_000_000
+    is_live = False
 
     def __init__(
         self, path: Path, seals: Callable[[str], Sealing | None] = lambda dialect: None
@@ -75,16 +92,47 @@ class DirectoryStorage:
             rows = _sealed(rows, sealing)
         return load(self._path, header.dialect, rows, header.revision, gap.gap)
 
+    @asynccontextmanager
+    async def changes(self, after: int) -> AsyncIterator[tuple[str, ChangedRows]]:
+        with stopped_store(self._path) as store:
+            backend, sealing = store.backend, self._seals(store.header.dialect)
+            if not backend.floor <= after <= backend.revision:
+                raise _not_kept(after)
+            revision = backend.revision
+            namespaces = backend.state(NAMESPACES, revision, "", None, 0).rows
+
+            async def parts() -> ChangedRows:
+                reached = after
+                while rows := backend.feed(reached, revision):
+                    reached = rows[-1].revision
+                    yield reached, [_unsealed(row, sealing) for row in rows]
+                yield revision, ()
+
+            yield (
+                identity_of(store.header.dialect, (_unsealed(row, sealing) for row in namespaces)),
+                parts(),
+            )
+
+
+def _unsealed(row: Row, sealing: Sealing | None) -> Row:
+    if sealing is None or row.value is None:
+        return row
+    return row._replace(value=sealing.unseal(row.resource, row.key, row.value))
+
+
+def _not_kept(after: int) -> Gap:
+    return Gap(f"the store does not have the changes after revision {after}")
+
 
 class _Unsealed:
     def __init__(self, contents: Contents, sealing: Sealing) -> None:
         self.header = contents.header
         self._contents = contents
-        self._unseal = sealing.unseal
+        self._sealing = sealing
 
     def rows(self) -> Iterator[Row]:
         for row in self._contents.rows():
-            yield row._replace(value=self._unseal(row.resource, row.key, row.value or b""))
+            yield _unsealed(row, self._sealing)
 
 
 def _sealed(rows: Iterable[Row], sealing: Sealing) -> Iterator[Row]:
@@ -108,6 +156,7 @@ class SharedStorage:
     that it cannot decode and reports each of them. `dialect` is that of the stored objects."""
 
     usual_gap = 10_000
+    is_live = True
 
     def __init__(self, connect: Callable[[str, Callable[[str], None]], Source], dialect: str):
         self._connect = connect
@@ -146,6 +195,43 @@ class SharedStorage:
         async with self._opened(contents.header.dialect) as (source, snapshot):
             check_empty(snapshot)
             return await fill(source, contents.header, contents.rows, gap, progress)
+
+    @asynccontextmanager
+    async def changes(self, after: int) -> AsyncIterator[tuple[str, ChangedRows]]:
+        unread: list[str] = []
+        source = self._connect(self._dialect, unread.append)
+        try:
+            await source.open()
+            newest = await source.fetch_newest()
+            if after > newest:
+                raise _not_kept(after)
+            namespaces = await source.state(NAMESPACES, newest, "", None, 0)
+            yield identity_of(self._dialect, namespaces.rows), _fed(source, after, unread)
+        finally:
+            await source.close()
+
+
+async def _fed(source: Source, after: int, unread: list[str]) -> ChangedRows:
+    """Yield what a source feeds. Now and then, and if nothing happens, the newest revision."""
+    feed = aiter(source.feed(after))
+    part = asyncio.ensure_future(anext(feed))
+    reached = after
+    try:
+        while True:
+            await asyncio.wait({part}, timeout=IDLE_SECONDS)
+            if not part.done():
+                yield reached, ()
+                continue
+            reached, rows = part.result()
+            if unread:
+                raise BackupError(f"a value in the storage cannot be read: {unread[0]}")
+            yield reached, rows
+            part = asyncio.ensure_future(anext(feed))
+    except Compacted:
+        raise _not_kept(after) from None
+    finally:
+        part.cancel()
+        await asyncio.gather(part, return_exceptions=True)
 
 
 # Reads the data directory of a stopped server.

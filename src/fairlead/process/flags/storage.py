@@ -82,5 +82,11 @@ def add_storage_flags(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="EncryptionConfiguration file: which resources are encrypted, and with which keys",
     )
+    switch(
+        group,
+        "--encryption-provider-config-automatic-reload",
+        False,
+        "read the file of --encryption-provider-config again when it changes",
+    )
     for name, text in _SWITCHES:
         switch(group, name, False, text)

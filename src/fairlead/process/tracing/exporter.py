@@ -36,7 +36,7 @@ class Exporter:
     def __init__(self, tracing: Tracing, address: str) -> None:
         self.tracer = Tracer(tracing.rate)
         headers = tuple(_pairs("OTEL_EXPORTER_OTLP_HEADERS").items())
-        self._collector = Member(tracing.url, Trust(), (EXPORT,), headers)
+        self._collector = Member(tracing.url, Trust(), headers)
         attributes: dict[str, Value] = {
             "service.name": _SERVICE,
             "service.instance.id": address,

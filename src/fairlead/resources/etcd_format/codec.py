@@ -5,7 +5,7 @@ that the reference ever stored and that can still be converted to ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -159,8 +159,14 @@ class ReferenceCodec:
             # The value has another shape than its kind.
             raise InterchangeError(f"{resource} {key}: is malformed") from None
 
-    def is_stale(self, resource: str, raw: bytes) -> bool:
-        return False
+    def form(self, resource: str, raw: bytes) -> bytes | None:
+        return None
+
+    def current_form(self, resource: str) -> bytes | None:
+        return None
+
+    async def prepare(self, resource: str, values: Sequence[bytes]) -> None:
+        pass
 
     def _read(self, resource: str, key: str, raw: bytes) -> tuple[str, Object]:
         if raw.startswith(SEALED):

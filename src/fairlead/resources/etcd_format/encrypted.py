@@ -16,6 +16,9 @@ class EncryptedCodec:
         self.path = codec.path
         self.location = codec.location
         self._codec = codec
+        self.form = sealing.form
+        self.current_form = sealing.current_form
+        self.prepare = sealing.prepare
         self._sealing = sealing
         self._prefix = prefix
 
@@ -28,9 +31,6 @@ class EncryptedCodec:
         opened = self._sealing.unseal(resource, self._full_key(resource, key), raw)
         return self._codec.decode(resource, key, opened)
 
-    def is_stale(self, resource: str, raw: bytes) -> bool:
-        return self._sealing.is_stale(resource, raw)
-
     def _full_key(self, resource: str, key: str) -> str:
         return self._prefix + self.path(resource, key)
 
@@ -40,6 +40,9 @@ class EncryptedRows:
     reference would use."""
 
     def __init__(self, codec: ReferenceCodec, sealing: Sealing) -> None:
+        self.form = sealing.form
+        self.current_form = sealing.current_form
+        self.prepare = sealing.prepare
         self._path = codec.path
         self._sealing = sealing
 
@@ -52,9 +55,6 @@ class EncryptedRows:
             return self._sealing.unseal(resource, self._full_key(resource, key), stored)
         except Sealed as error:
             raise StorageError(str(error), Fault.PASSING) from None
-
-    def is_stale(self, resource: str, stored: bytes) -> bool:
-        return self._sealing.is_stale(resource, stored)
 
     def _full_key(self, resource: str, key: str) -> str:
         return DEFAULT_PREFIX + self._path(resource, key)

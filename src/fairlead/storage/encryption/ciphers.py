@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from os import urandom
 from typing import Protocol
 
@@ -25,13 +26,37 @@ class DecryptError(Exception):
 
 
 class Cipher(Protocol):
-    def seal(self, path: str, value: bytes) -> bytes: ...
+    def seal(self, path: str, value: bytes) -> bytes:
+        """Encrypt; raises StorageError if that is not possible for now."""
 
     def open(self, path: str, sealed: bytes) -> bytes:
         """Decrypt; raises DecryptError."""
 
+    def form(self, sealed: bytes) -> bytes:
+        """Return what identifies the key of a value beyond the name of this one."""
 
-class AesCbc:
+    def current_form(self) -> bytes:
+        """Return the form of values that are encrypted now."""
+
+    async def prepare(self, stored: Iterable[bytes]) -> None:
+        """Get what `open` needs for these values, so that it does not wait for others. Raises
+        StorageError."""
+
+
+class _LocalKey:
+    """A key in the configuration: its name says which it is."""
+
+    def form(self, sealed: bytes) -> bytes:
+        return b""
+
+    def current_form(self) -> bytes:
+        return b""
+
+    async def prepare(self, stored: Iterable[bytes]) -> None:
+        pass
+
+
+class AesCbc(_LocalKey):
     """AES-CBC: a random IV, then the blocks with PKCS#7 padding. Unauthenticated: a modified or
     moved value is not detected."""
 
@@ -55,7 +80,7 @@ class AesCbc:
         return value[:-padding]
 
 
-class AesGcm:
+class AesGcm(_LocalKey):
     """AES-GCM: a random nonce, then ciphertext and tag. The path is associated data, so a value
     moved to another path is rejected."""
 
@@ -75,7 +100,7 @@ class AesGcm:
             raise DecryptError from None
 
 
-class SecretBox:
+class SecretBox(_LocalKey):
     """XSalsa20 and Poly1305: a random nonce, then ciphertext and tag."""
 
     def __init__(self, key: bytes) -> None:

@@ -234,6 +234,7 @@ class Feed:
                     raise Compacted(after) from None
                 finally:
                     self._reads_since = None
+                await self._rows.prepare(event.entry for event in response.events)
                 yield self._apply(response)
         finally:
             heartbeat.cancel()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 
 from fairlead.storage.backend import Compacted, Row, Slice, Step
 from fairlead.storage.etcd.client import Client
@@ -58,6 +58,7 @@ class History:
         revision = 0
         async for page in self._pages():
             revision = revision or page.revision
+            await self._rows.prepare(page.entries)
             for index, entry in enumerate(page.entries):
                 if index % _ROWS_PER_SLICE == _ROWS_PER_SLICE - 1:
                     await asyncio.sleep(0)
@@ -98,6 +99,7 @@ class History:
         page_size = min(limit or _ROWS_PER_PAGE, _ROWS_PER_PAGE)
         while True:
             page = await self._range(key=start, range_end=end, limit=page_size, revision=revision)
+            await self._rows.prepare(page.entries)
             rows = [row for entry in page.entries if (row := self._row(resource, entry))]
             more = page.total - len(page.entries)
             if rows or not more:
@@ -138,6 +140,7 @@ class History:
                     if shows_progress:
                         raise
                     return steps
+                await self._rows.prepare(_entries(response.events))
                 for event in response.events:
                     revision = event.entry.revision
                     if revision > upto:
@@ -169,3 +172,10 @@ class History:
         if row is None or (row.value is None and before is None):
             return None  # both are unreadable
         return Step(row, before)
+
+
+def _entries(events: Iterable[Event]) -> Iterator[KeyValue]:
+    for event in events:
+        yield event.entry
+        if event.before is not None:
+            yield event.before

@@ -13,11 +13,10 @@ from urllib.parse import urlsplit
 from fairlead.storage.etcd.calls import Call, Stream, framed, head
 from fairlead.storage.etcd.failures import CallFailed
 from fairlead.storage.etcd.http2 import Connection
-from fairlead.storage.etcd.messages import COMPACT, GRANT, RANGE, STATUS, TXN, WATCH
+from fairlead.storage.etcd.messages import WATCH
 
 # With `hasleader`, a member without a leader rejects calls at once and ends watches.
 _METADATA = (("hasleader", "true"),)
-_METHODS = (RANGE, TXN, COMPACT, GRANT, STATUS, WATCH)
 _CONNECT_TIMEOUT = 5.0  # seconds
 # Seconds of silence on a connection in use: before a ping (etcd rejects pings more frequent than
 # every 5 seconds), and before it counts as dead.
@@ -53,14 +52,12 @@ class Trust(NamedTuple):
 
 
 class Member:
-    """One endpoint, of etcd unless other methods are given. Connects on first use, and again after
-    a loss."""
+    """One endpoint. Connects on first use, and again after a loss. `metadata` go with each call."""
 
     def __init__(
         self,
         url: str,
         trust: Trust,
-        methods: Iterable[str] = _METHODS,
         metadata: Iterable[tuple[str, str]] = _METADATA,
     ) -> None:
         self.url = url
@@ -69,10 +66,9 @@ class Member:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         self._scheme, self._path = parts.scheme, parts.path
         self._host, self._port = parts.hostname or "", parts.port or 2379
-        authority = parts.netloc or "localhost"
-        self._heads = {
-            method: head(self._scheme, authority, method, metadata) for method in methods
-        }
+        self._authority = parts.netloc or "localhost"
+        self._metadata = metadata
+        self._heads: dict[str, bytes] = {}
         self._connection: Connection | None = None
         self._connecting: asyncio.Task[Connection] | None = None
         self._liveness_timer: asyncio.TimerHandle | None = None
@@ -81,7 +77,7 @@ class Member:
         """Make a unary call; raises CallFailed."""
         connection = self._connection or await self._open_connection(timeout)
         call = Call(connection, timeout)
-        connection.begin(call, self._heads[method], framed(request), is_last=True)
+        connection.begin(call, self._head(method), framed(request), is_last=True)
         try:
             return await call.answer
         except asyncio.CancelledError:
@@ -92,8 +88,16 @@ class Member:
         """Start a watch stream with one request; raises CallFailed."""
         connection = self._connection or await self._open_connection(timeout)
         stream = Stream(connection)
-        connection.begin(stream, self._heads[WATCH], framed(request), is_last=False)
+        connection.begin(stream, self._head(WATCH), framed(request), is_last=False)
         return stream
+
+    def _head(self, method: str) -> bytes:
+        block = self._heads.get(method)
+        if block is None:
+            block = self._heads[method] = head(
+                self._scheme, self._authority, method, self._metadata
+            )
+        return block
 
     async def _open_connection(self, timeout: float) -> Connection:
         if self._connecting is None:

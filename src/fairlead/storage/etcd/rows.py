@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from fairlead.base.logs import Logger, Tally
 from fairlead.base.metrics import REGISTRY
 from fairlead.storage.backend import Fault, Row, StorageError, Write
-from fairlead.storage.encryption.keyring import Sealed
+from fairlead.storage.encryption.keyring import SEALED, Sealed
 from fairlead.storage.etcd.messages import Event, KeyValue
 
 logger = Logger("fairlead.storage.etcd")
@@ -40,8 +40,14 @@ class Codec(Protocol):
         """Return the apiVersion and the row's value. Raises any exception if the value is
         unreadable, Sealed if a key for it is missing."""
 
-    def is_stale(self, resource: str, raw: bytes) -> bool:
-        """Whether the value would be stored differently today."""
+    def form(self, resource: str, raw: bytes) -> bytes | None:
+        """Return what identifies the way a value is stored; None if there is only one."""
+
+    def current_form(self, resource: str) -> bytes | None:
+        """Return the form of a value that is stored now."""
+
+    async def prepare(self, resource: str, values: Sequence[bytes]) -> None:
+        """Get what `decode` needs from others for these values. Raises StorageError."""
 
 
 class Rows:
@@ -57,7 +63,8 @@ class Rows:
         self._below = prefix + b"/"
         self._codec = codec
         self._leaves_sealed_out = leaves_sealed_out
-        self._stale: dict[tuple[str, str], int] = {}  # revisions of values under an outdated key
+        # Revisions and forms of the newest values, for resources that have several forms.
+        self._forms: dict[tuple[str, str], tuple[int, bytes]] = {}
         self._sent: dict[bytes, tuple[bytes, str, bytes]] = {}
         self._unreadable = Tally(logger, logging.WARNING, "values in etcd that cannot be read")
 
@@ -99,7 +106,7 @@ class Rows:
         remembered = self._sent.get(entry.key)
         if remembered is not None and remembered[0] == entry.value:
             del self._sent[entry.key]
-            self._stale.pop(location, None)
+            self._record_form(location, entry)
             return Row(entry.revision, resource, key, previous, remembered[1], remembered[2])
         try:
             api_version, value = self._codec.decode(resource, key, entry.value)
@@ -108,11 +115,12 @@ class Rows:
                 raise StorageError(f"etcd: {error}", Fault.FATAL) from None
             self._count_unreadable(resource, key, error)
             return None
+        except StorageError:
+            raise
         except Exception as error:  # values of other clients can be anything
             self._count_unreadable(resource, key, error)
             return None
-        if self._codec.is_stale(resource, entry.value):
-            self._stale[location] = max(entry.revision, self._stale.get(location, 0))
+        self._record_form(location, entry)
         return Row(entry.revision, resource, key, previous, api_version, value)
 
     def _count_unreadable(self, resource: str, key: str, error: Exception) -> None:
@@ -121,7 +129,24 @@ class Rows:
 
     def is_stale(self, resource: str, key: str, revision: int) -> bool:
         """See `Source.is_stale`."""
-        return self._stale.get((resource, key)) == revision
+        form = self._forms.get((resource, key))
+        if form is None or form[0] != revision:
+            return False
+        return form[1] != self._codec.current_form(resource)
+
+    def _record_form(self, location: tuple[str, str], entry: KeyValue) -> None:
+        form = self._codec.form(location[0], entry.value)
+        if form is not None and entry.revision >= self._forms.get(location, (0, b""))[0]:
+            self._forms[location] = entry.revision, form
+
+    async def prepare(self, entries: Iterable[KeyValue]) -> None:
+        """As `Codec.prepare`, for entries that are decoded next."""
+        values: dict[str, list[bytes]] = {}
+        for entry in entries:
+            if entry.value.startswith(SEALED) and (location := self.location(entry.key)):
+                values.setdefault(location[0], []).append(entry.value)
+        for resource, stored in values.items():
+            await self._codec.prepare(resource, stored)
 
     def step(self, event: Event, previous: int = 0, api_version: str = "") -> Row | None:
         """Convert an event to a row. An unreadable value becomes a deletion, since the previous
@@ -133,5 +158,5 @@ class Rows:
         location = self.location(event.entry.key)
         if location is None:
             return None
-        self._stale.pop(location, None)
+        self._forms.pop(location, None)
         return Row(event.entry.revision, *location, previous, api_version, None)

@@ -127,7 +127,14 @@ class Sealing(Protocol):
 
     def unseal(self, resource: str, key: str, stored: bytes) -> bytes: ...
 
-    def is_stale(self, resource: str, stored: bytes) -> bool: ...
+    def form(self, resource: str, stored: bytes) -> bytes | None:
+        """Return what identifies the key of a value; None for resources that are not encrypted."""
+
+    def current_form(self, resource: str) -> bytes | None:
+        """Return the form of a value that is encrypted now."""
+
+    async def prepare(self, resource: str, stored: Sequence[bytes]) -> None:
+        """Get what `unseal` needs from others for these values. Raises StorageError."""
 
 
 class Sharing(Protocol):
@@ -154,7 +161,8 @@ class EmbeddedLog:
         self._reader = ThreadPoolExecutor(1, "fairlead-reader")
         self._checking: asyncio.Task[None] | None = None
         self._cache: Cache
-        self._stale: dict[tuple[str, str], int] = {}  # revisions of values under an outdated key
+        # Revisions and forms of the newest values, for resources that are encrypted.
+        self._forms: dict[tuple[str, str], tuple[int, bytes]] = {}
         self.sharing: Sharing | None = None
 
     @property
@@ -219,6 +227,9 @@ class EmbeddedLog:
     def committed(self, batch: Sequence[Pending], outcomes: Sequence[Outcome]) -> None:
         """A batch is on disk."""
         self._health.write_succeeded()
+        if self._sealing is not None:
+            for row in _rows(batch, outcomes):
+                self._record_form(row, self._sealing)
         if self.sharing is not None:
             rows = _rows(batch, outcomes)
             if self._sealing is not None:
@@ -242,7 +253,7 @@ class EmbeddedLog:
         if self._sealing is None:
             return steps
         rows = iter(
-            self._readable_history(
+            await self._readable_history(
                 (row for step in steps for row in step if row is not None), after
             )
         )
@@ -250,7 +261,7 @@ class EmbeddedLog:
 
     async def feed(self, after: int, upto: int) -> list[Row]:
         """As `Backend.feed`, for the processes that share this log."""
-        return self._readable_history(
+        return await self._readable_history(
             await self._read(lambda: self._backend.feed(after, upto)), after
         )
 
@@ -260,11 +271,14 @@ class EmbeddedLog:
         rows, more = await self._read(
             lambda: self._backend.state(resource, revision, after, below, limit)
         )
-        return Slice(self._readable_history(rows, revision), more)
+        return Slice(await self._readable_history(rows, revision), more)
 
-    def _readable_history(self, rows: Iterable[Row], revision: int) -> list[Row]:
+    async def _readable_history(self, rows: Iterable[Row], revision: int) -> list[Row]:
         """Decrypt rows that may be superseded; raises Compacted if some are encrypted with a key
         that has been removed since."""
+        rows = list(rows)
+        if self._sealing is not None:
+            await _prepare(self._sealing, rows)
         try:
             return list(self._readable(rows))
         except StorageError:
@@ -319,9 +333,7 @@ class EmbeddedLog:
     def _unsealed(self, row: Row) -> Row:
         if row.value is None or self._sealing is None:
             return row
-        if self._sealing.is_stale(row.resource, row.value):
-            location = row.resource, row.key
-            self._stale[location] = max(row.revision, self._stale.get(location, 0))
+        self._record_form(row, self._sealing)
         return row._replace(value=self._sealing.unseal(row.resource, row.key, row.value))
 
     @property
@@ -329,7 +341,28 @@ class EmbeddedLog:
         return self._sealing is not None
 
     async def is_stale(self, resource: str, key: str, revision: int) -> bool:
-        return self._stale.get((resource, key)) == revision
+        form = self._forms.get((resource, key))
+        if self._sealing is None or form is None or form[0] != revision:
+            return False
+        return form[1] != self._sealing.current_form(resource)
+
+    def _record_form(self, row: Row, sealing: Sealing) -> None:
+        location = row.resource, row.key
+        if row.value is None:
+            self._forms.pop(location, None)
+            return
+        form = sealing.form(row.resource, row.value)
+        if form is not None and row.revision >= self._forms.get(location, (0, b""))[0]:
+            self._forms[location] = row.revision, form
+
+
+async def _prepare(sealing: Sealing, rows: Iterable[Row]) -> None:
+    values: dict[str, list[bytes]] = {}
+    for row in rows:
+        if row.value is not None and not row.is_plain:
+            values.setdefault(row.resource, []).append(row.value)
+    for resource, stored in values.items():
+        await sealing.prepare(resource, stored)
 
 
 def _checked(row: Row) -> Row:

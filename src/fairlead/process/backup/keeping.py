@@ -1,0 +1,212 @@
+"""Keeps a series of backups: makes bases on a schedule, follows the changes after them, deletes
+what is too old."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+
+from fairlead.base import clock
+from fairlead.process.backup.archive import Archive, ArchiveError, BackupError, Gap, new_file
+from fairlead.process.backup.journal import JournalHeader, JournalWriter
+from fairlead.process.backup.origins import Changes, Origin
+from fairlead.process.backup.progress import Progress, size
+from fairlead.process.backup.series import Base, Series, moment
+from fairlead.storage.backend import StorageError
+
+logger = logging.getLogger("fairlead.backup")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is kept: `follows` the changes, makes a base `every` so many seconds (0: if needed),
+    and has the newest `keep` bases (0: all)."""
+
+    follows: bool = False
+    every: float = 0.0
+    keep: int = 0
+
+    @property
+    def is_lasting(self) -> bool:
+        return self.follows or self.every > 0
+
+
+class Keeper:
+    """Carries out a plan. `complain` tells the user of failures that are tried again."""
+
+    def __init__(
+        self,
+        series: Series,
+        origin: Origin,
+        plan: Plan,
+        progress: Progress,
+        complain: Callable[[str], None],
+    ) -> None:
+        self._series = series
+        self._origin = origin
+        self._plan = plan
+        self._progress = progress
+        self._complain = complain
+        self._due = 0.0  # by `monotonic`
+        self._lost = False  # the newest base cannot be continued
+        self._rotation: asyncio.Task[Base] | None = None
+        self._complaint = ""
+        self._pause = _FIRST_PAUSE
+
+    async def run(self) -> None:
+        """Return when there is nothing more to do, which for a lasting plan over a live origin is
+        never. Raises BackupError, StorageError if the plan is not lasting."""
+        with self._series.writing():
+            try:
+                await self._run()
+            finally:
+                if self._rotation is not None:
+                    self._rotation.cancel()
+                    with suppress(asyncio.CancelledError, Exception):
+                        await self._rotation
+
+    async def _run(self) -> None:
+        self._schedule()
+        while True:
+            try:
+                if await self._round():
+                    return
+                continue
+            except Gap as gap:
+                self._lost = True
+                self._progress.say(f"a new backup begins: {gap}")
+            except (BackupError, StorageError) as error:
+                if not self._plan.is_lasting:
+                    raise
+                if str(error) != self._complaint:  # once, not for every attempt
+                    self._complaint = str(error)
+                    self._complain(str(error))
+            await asyncio.sleep(self._pause)
+            self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+
+    def _schedule(self) -> None:
+        """Set when the next base is due, by the age of the newest one."""
+        newest = self._series.newest()
+        if newest is None:
+            return
+        try:
+            age = clock.time() - moment(newest.header().created).timestamp()
+        except BackupError:
+            return
+        if self._plan.every and age >= 0:
+            self._due = monotonic() + self._plan.every - age
+
+    async def _round(self) -> bool:
+        """Make a base if one is due, then follow or wait. Returns whether all is done."""
+        newest = self._series.newest()
+        if not self._plan.follows:
+            if newest is None or not self._plan.every or monotonic() >= self._due:
+                await self._make_base()
+                self._recovered()
+                if not self._plan.every:
+                    return True
+            await asyncio.sleep(max(self._due - monotonic(), 0.01))
+            return False
+        if newest is None or self._lost:
+            newest = await self._make_base()
+            self._lost = False
+        return await self._follow(newest)
+
+    async def _make_base(self) -> Base:
+        """Add a base to the series, and delete those that are too many."""
+        path = self._series.next_path()
+        self._progress.bytes = 0
+        with new_file(path) as file:
+            await self._origin.copy(file, self._progress)
+            file.flush()
+            archive = Archive(path, file)
+            count = await asyncio.to_thread(archive.verify)
+        self._due = monotonic() + self._plan.every
+        revision = archive.header.revision
+        self._progress.say(
+            f"{path}: {count:,} objects at revision {revision}, {size(self._progress.bytes)}"
+        )
+        if self._plan.keep:
+            self._prune()
+        newest = self._series.newest()
+        assert newest is not None
+        return newest
+
+    def _prune(self) -> None:
+        try:
+            for deleted in self._series.prune(self._plan.keep):
+                self._progress.say(f"{deleted} deleted: {self._plan.keep} backups are kept")
+        except OSError as error:
+            raise BackupError(
+                f"cannot delete old backups in {self._series.directory}: {error.strerror}"
+            ) from None
+
+    async def _follow(self, base: Base) -> bool:
+        """Append changes to the journal of a base until a newer one takes over (False), or there
+        are no more (True)."""
+        after = base.header().revision
+        journal: JournalWriter | None = None
+        if base.journal.exists():
+            try:
+                journal = JournalWriter.resume(base.journal)
+            except ArchiveError as error:
+                raise Gap(str(error)) from None
+        try:
+            async with self._origin.changes(journal.revision if journal else after) as changes:
+                if journal is None:
+                    journal = _new_journal(base, changes)
+                elif journal.header.store != changes.store:
+                    raise Gap("this is another store than that of the backups")
+                return await self._append(changes, journal)
+        finally:
+            if journal is not None:
+                journal.close()
+
+    async def _append(self, changes: Changes, journal: JournalWriter) -> bool:
+        async for batch in changes.batches:
+            await asyncio.to_thread(journal.append, batch)
+            self._recovered()
+            if self._plan.every and self._rotation is None and monotonic() >= self._due:
+                self._rotation = asyncio.create_task(self._make_base())
+            if self._rotation is not None and self._is_replaced(journal.revision):
+                return False
+        if self._origin.is_live:
+            raise BackupError("the server ended the stream of changes")
+        return True
+
+    def _is_replaced(self, reached: int) -> bool:
+        """Whether a newer base is complete and the journal reaches it, so that nothing is missing
+        between the two."""
+        rotation = self._rotation
+        if rotation is None or not rotation.done():
+            return False
+        error = rotation.exception()
+        if error is not None:
+            self._rotation = None
+            self._due = monotonic() + _LONGEST_PAUSE
+            if not isinstance(error, BackupError | StorageError):
+                raise error
+            self._complain(str(error))
+            return False
+        if reached < rotation.result().header().revision:
+            return False
+        self._rotation = None
+        return True
+
+    def _recovered(self) -> None:
+        if self._complaint:
+            self._progress.say("the store is followed again")
+        self._complaint, self._pause = "", _FIRST_PAUSE
+
+
+def _new_journal(base: Base, changes: Changes) -> JournalWriter:
+    with base.opened() as archive:
+        header = archive.header
+        fields = (header.dialect, header.revision, changes.store, archive.digest())
+    return JournalWriter.create(base.journal, JournalHeader(*fields))

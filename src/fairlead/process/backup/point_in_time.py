@@ -1,0 +1,145 @@
+"""The state of a store at a revision or a time, from the backups of a series and their journals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+
+from fairlead.process.backup.archive import BackupError, Header
+from fairlead.process.backup.series import Base, Reach, Series, moment, reach, shown
+from fairlead.storage.backend import Row
+
+_GRAIN = timedelta(seconds=1)  # of the time in the header of a base
+
+
+class PointInTime:
+    """`Contents` of a restore: a base with the changes of its journal up to `revision`.
+
+    The revision of `header` is the newest one in the series: clients may have seen it. Objects that
+    changed after the restored state get revisions above that, so that no client sees one go back.
+    """
+
+    def __init__(self, base: Base, dialect: str, revision: int, known: _Known) -> None:
+        self.base = base
+        self.revision = revision
+        self._changed = dict(_changes_until(base, revision))
+        self._changed_later = known.changed_after(revision)
+        newest = known.revision + len(self._changed_later)
+        self.header = Header.of(dialect, newest)
+        self._first_new = known.revision + 1
+
+    def rows(self) -> Iterator[Row]:
+        number = self._first_new
+        for row in self._rows():
+            if (row.resource, row.key) in self._changed_later:
+                row = row._replace(revision=number)
+                number += 1
+            yield row
+
+    def _rows(self) -> Iterator[Row]:
+        with self.base.opened() as archive:
+            for row in archive.rows():
+                if (row.resource, row.key) not in self._changed:
+                    yield row
+        for row in self._changed.values():
+            if row.value is not None:
+                yield row
+
+
+def _changes_until(base: Base, revision: int) -> Iterator[tuple[tuple[str, str], Row]]:
+    """Yield the changes of the journal up to a revision by resource and key. What follows that
+    revision is not read."""
+    for batch in base.batches():
+        for row in batch.rows:
+            if row.revision <= revision:
+                yield (row.resource, row.key), row
+        if batch.revision >= revision:
+            return
+
+
+class _Known:
+    """What a series knows of a store beyond a restored state."""
+
+    def __init__(self, bases: list[Base]) -> None:
+        self.revision = 0
+        self._latest: dict[tuple[str, str], int] = {}
+        for base in bases:
+            self.revision = max(self.revision, base.header().revision)
+            try:
+                for batch in base.batches():
+                    self.revision = max(self.revision, batch.revision)
+                    for row in batch.rows:
+                        self._latest[row.resource, row.key] = row.revision
+            except BackupError:
+                continue  # damaged: what is behind the damage is unknown
+
+    def changed_after(self, revision: int) -> set[tuple[str, str]]:
+        return {place for place, latest in self._latest.items() if latest > revision}
+
+
+def state_of(series: Series, revision: int | None, time: datetime | None) -> PointInTime:
+    """Return the newest state that a series has, or that at a revision or a time. Raises
+    BackupError if the series does not have it, with what it has instead."""
+    bases = series.bases()
+    if not bases:
+        raise BackupError(f"{series.directory} holds no backups")
+    if revision is not None:
+        base, target = _at_revision(bases, revision), revision
+    elif time is not None:
+        base, target = _at_time(bases, time)
+    else:
+        base = bases[-1]
+        target = reach(base).revision
+    with base.opened() as archive:
+        archive.verify()
+        return PointInTime(base, archive.header.dialect, target, _Known(bases))
+
+
+def _at_revision(bases: list[Base], revision: int) -> Base:
+    index = _last(bases, lambda base: base.header().revision <= revision)
+    if index is None:
+        oldest = bases[0].header()
+        raise BackupError(f"the oldest backup is of revision {oldest.revision}, {oldest.created}")
+    if _reaches(bases[index], lambda reached: reached.revision >= revision):
+        return bases[index]
+    end = reach(bases[index])
+    if index + 1 == len(bases):
+        raise BackupError(f"the backups end at revision {end.revision}, {shown(end.time)}")
+    start = bases[index + 1].header().revision
+    raise BackupError(f"the backups have nothing between the revisions {end.revision} and {start}")
+
+
+def _at_time(bases: list[Base], time: datetime) -> tuple[Base, int]:
+    index = _last(bases, lambda base: moment(base.header().created) + _GRAIN <= time)
+    if index is None:
+        oldest = bases[0].header()
+        raise BackupError(
+            f"the oldest backup was made within the second of {oldest.created}, at revision"
+            f" {oldest.revision}"
+        )
+    base = bases[index]
+    revision = base.header().revision
+    for batch in base.batches():
+        if moment(batch.time) > time:
+            return base, revision
+        revision = batch.revision
+        if moment(batch.time) == time:
+            return base, revision
+    end = reach(base)
+    if index + 1 == len(bases):
+        raise BackupError(f"the backups end at {shown(end.time)}, revision {end.revision}")
+    start = bases[index + 1].header().created
+    raise BackupError(f"the backups have nothing between {shown(end.time)} and {start}")
+
+
+def _last(bases: list[Base], fits: Callable[[Base], bool]) -> int | None:
+    """Return the index of the last base that fits; None if there is none."""
+    return next((index for index in reversed(range(len(bases))) if fits(bases[index])), None)
+
+
+def _reaches(base: Base, fits: Callable[[Reach], bool]) -> bool:
+    """Whether a base and its journal, up to where it is damaged, reach a point."""
+    header = base.header()
+    if fits(Reach(header.revision, moment(header.created))):
+        return True
+    return any(fits(Reach(batch.revision, moment(batch.time))) for batch in base.batches())
