@@ -13,8 +13,11 @@ import pytest
 from grpc import aio
 from hpack import Encoder
 
-from fairlead.storage.etcd.failures import CallFailed
-from fairlead.storage.etcd.http2 import (
+from fairlead.storage.etcd.members import Member
+from fairlead.storage.etcd.messages import RANGE
+from fairlead.wire.grpc.channel import Trust
+from fairlead.wire.grpc.failures import CallFailed
+from fairlead.wire.grpc.http2 import (
     CONTINUATION,
     DATA,
     GOAWAY,
@@ -26,8 +29,6 @@ from fairlead.storage.etcd.http2 import (
     WINDOW,
     frame,
 )
-from fairlead.storage.etcd.members import Member, Trust
-from fairlead.storage.etcd.messages import RANGE
 
 PATIENCE = 10.0
 
@@ -113,7 +114,7 @@ def test_grpc_calls_share_a_connection() -> None:
 def test_grpc_connection_without_stream_numbers_is_replaced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("fairlead.storage.etcd.http2._LAST_STREAM", 9)
+    monkeypatch.setattr("fairlead.wire.grpc.http2._LAST_STREAM", 9)
 
     async def test() -> None:
         async with serving() as (_, member):

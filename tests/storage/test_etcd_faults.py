@@ -21,11 +21,11 @@ from support.sources import closing_feed
 from support.waiting import comes_true
 
 from fairlead.storage.backend import Compacted, Conflict, Row, StorageError, Unanswered
-from fairlead.storage.etcd.calls import Stream
 from fairlead.storage.etcd.client import Client, Timing
-from fairlead.storage.etcd.failures import CallFailed
-from fairlead.storage.etcd.members import Trust
 from fairlead.storage.etcd.source import EtcdSource, Ttl
+from fairlead.wire.grpc.calls import Stream
+from fairlead.wire.grpc.channel import Trust
+from fairlead.wire.grpc.failures import CallFailed
 
 pytestmark = needs_etcd
 

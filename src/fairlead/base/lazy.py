@@ -91,9 +91,10 @@ resources/etcd_format: codec encrypted
 resources/resource: selectors
 storage: followed selection
 storage/encryption: configuration kms
-storage/etcd: client members source
+storage/etcd: client source
 storage/sqlite: migration read_only
 testing: cluster
+wire/grpc: channel
 wire/outgoing: json_calls
 """
 MODULES = frozenset(

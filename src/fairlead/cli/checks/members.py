@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from fairlead.cli.checks.findings import Finding, error, note, warning
 from fairlead.storage.backend import StorageError
-from fairlead.storage.etcd.failures import CallFailed
-from fairlead.storage.etcd.members import Member, Trust
+from fairlead.storage.etcd.members import Member
 from fairlead.storage.etcd.messages import STATUS, MemberStatus, read_status
 from fairlead.storage.log import Snapshot, Source
+from fairlead.wire.grpc.channel import Trust
+from fairlead.wire.grpc.failures import CallFailed
 
 _TIMEOUT = 5.0
 _LAG = 1_000  # entries of the log

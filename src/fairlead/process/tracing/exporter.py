@@ -14,8 +14,8 @@ from fairlead.base.metrics import REGISTRY
 from fairlead.base.tracing import BATCH, DROPPED, Span, Tracer, Value
 from fairlead.process.tracing.configuration import Tracing
 from fairlead.process.tracing.otlp import EXPORT, encode_request, encode_resource
-from fairlead.storage.etcd.failures import CallFailed
-from fairlead.storage.etcd.members import Member, Trust
+from fairlead.wire.grpc.channel import Channel
+from fairlead.wire.grpc.failures import CallFailed
 
 logger = Logger("fairlead.tracing")
 
@@ -36,7 +36,7 @@ class Exporter:
     def __init__(self, tracing: Tracing, address: str) -> None:
         self.tracer = Tracer(tracing.rate)
         headers = tuple(_pairs("OTEL_EXPORTER_OTLP_HEADERS").items())
-        self._collector = Member(tracing.url, Trust(), headers)
+        self._collector = Channel(tracing.url, metadata=headers)
         attributes: dict[str, Value] = {
             "service.name": _SERVICE,
             "service.instance.id": address,

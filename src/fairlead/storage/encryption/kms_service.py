@@ -23,8 +23,8 @@ from fairlead.storage.encryption.kms_messages import (
     field,
     map_field,
 )
-from fairlead.storage.etcd.failures import CallFailed
-from fairlead.storage.etcd.members import Member, Trust
+from fairlead.wire.grpc.channel import Channel
+from fairlead.wire.grpc.failures import CallFailed
 
 T = TypeVar("T")
 
@@ -67,11 +67,11 @@ class Service:
 
     def __init__(self, plugin: Plugin) -> None:
         self._plugin = plugin
-        self._member = Member(f"unix://{plugin.path}", Trust(), ())
+        self._channel = Channel(f"unix://{plugin.path}")
         self._is_known = plugin.api is not V1  # version 1 is asked for its version first
 
     async def close(self) -> None:
-        await self._member.close()
+        await self._channel.close()
 
     async def status(self) -> str:
         """Return the id of the key of a plugin of version 2 that is healthy."""
@@ -131,7 +131,7 @@ class Service:
         start = monotonic()
         try:
             path = f"/{plugin.api.service}/{method}"
-            return read(Message(await self._member.call(path, request, plugin.timeout)))
+            return read(Message(await self._channel.call(path, request, plugin.timeout)))
         except CallFailed as error:
             code = error.code
             raise self._error(f"{method}: {error}") from None

@@ -12,10 +12,12 @@ from fairlead.base.logs import Logger
 from fairlead.base.metrics import REGISTRY
 from fairlead.base.tracing import CLIENT, step
 from fairlead.storage.backend import Fault, StorageError
-from fairlead.storage.etcd.calls import Stream
-from fairlead.storage.etcd.failures import CallFailed
-from fairlead.storage.etcd.members import Member, Trust
+from fairlead.storage.etcd.failures import is_away, is_unsent
+from fairlead.storage.etcd.members import Member
 from fairlead.storage.etcd.messages import RANGE, RangeRequest, encode, read_header, read_revision
+from fairlead.wire.grpc.calls import Stream
+from fairlead.wire.grpc.channel import Trust
+from fairlead.wire.grpc.failures import CallFailed
 
 logger = Logger("fairlead.storage.etcd")
 
@@ -114,10 +116,10 @@ class Client:
                     answer = await member.call(method, request, max(deadline - now, 0.001))
             except CallFailed as error:
                 FAILURES.add(of=(error.code,))
-                if error.is_away and not (timeout and error.is_late):
+                if is_away(error) and not (timeout and error.is_late):
                     # A short timeout says nothing about the member.
                     self.member_failed(member, error)
-                if not error.is_away or not (is_repeatable or error.is_unsent):
+                if not is_away(error) or not (is_repeatable or is_unsent(error)):
                     raise
                 if loop.time() >= deadline or self._is_closed:
                     raise

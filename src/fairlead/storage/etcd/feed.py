@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
 from fairlead.storage.backend import Compacted, Fault, StorageError
-from fairlead.storage.etcd.calls import Stream
 from fairlead.storage.etcd.client import Client
-from fairlead.storage.etcd.failures import CallFailed
+from fairlead.storage.etcd.failures import is_away, is_compacted, is_future, storage_error
 from fairlead.storage.etcd.members import Member
 from fairlead.storage.etcd.messages import (
     ALL_KEYS,
@@ -33,6 +32,8 @@ from fairlead.storage.etcd.messages import (
 )
 from fairlead.storage.etcd.rows import Rows
 from fairlead.storage.log import Reached
+from fairlead.wire.grpc.calls import Stream
+from fairlead.wire.grpc.failures import CallFailed
 
 _DENIED = "permission denied"
 _MARK = b"/\0mark"
@@ -82,7 +83,7 @@ class Watch:
             try:
                 response = read_watch(await self._stream.read())
             except CallFailed as error:
-                if error.is_away:
+                if is_away(error):
                     self._client.member_failed(self._member, error)
                 raise
             if response.is_cancelled:
@@ -149,7 +150,7 @@ class IdleCheck:
         try:
             before = await self._range(count_only=1, revision=revision)
         except CallFailed as error:
-            if not error.is_compacted:
+            if not is_compacted(error):
                 raise  # if compacted, recent deletions cannot be detected
         else:
             if before.total != newest.total:
@@ -203,19 +204,19 @@ class Feed:
                         raise StorageError("etcd: the prefix may not be watched") from None
                     self._all_keys = False
         except CallFailed as error:
-            raise error.storage_error() from None
+            raise storage_error(error) from None
 
     async def _check(self, after: int) -> None:
         try:
             await self._client.check_kept(after)
         except CallFailed as error:
-            if error.is_future:
+            if is_future(error):
                 raise StorageError(
                     f"etcd is behind revision {after}, which it had reported: was an old state"
                     " restored? Restart the server",
                     Fault.FATAL,
                 ) from None
-            if error.is_compacted:
+            if is_compacted(error):
                 self._on_floor(after + 1)
             raise
 

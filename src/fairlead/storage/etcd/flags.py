@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from fairlead.storage.etcd import client, members, source
+from fairlead.storage.etcd import client, source
+from fairlead.wire.grpc import channel
 
 if TYPE_CHECKING:
     from fairlead.storage.etcd.rows import Codec
@@ -101,8 +102,8 @@ def member_urls(options: argparse.Namespace) -> list[str]:
     return [url.strip() for url in options.etcd_servers.split(",") if url.strip()]
 
 
-def trust_of(options: argparse.Namespace) -> members.Trust:
-    return members.Trust(options.etcd_cafile, options.etcd_certfile, options.etcd_keyfile)
+def trust_of(options: argparse.Namespace) -> channel.Trust:
+    return channel.Trust(options.etcd_cafile, options.etcd_certfile, options.etcd_keyfile)
 
 
 def _check_url(url: str) -> None:

@@ -23,10 +23,9 @@ from fairlead.storage.backend import (
     newer_format,
 )
 from fairlead.storage.etcd.client import DEFAULT_TIMING, Client, Timing
-from fairlead.storage.etcd.failures import CallFailed
+from fairlead.storage.etcd.failures import is_compacted, is_lease_gone, storage_error
 from fairlead.storage.etcd.feed import Feed
 from fairlead.storage.etcd.history import History
-from fairlead.storage.etcd.members import Trust
 from fairlead.storage.etcd.messages import (
     COMPACT,
     EQUAL,
@@ -54,6 +53,8 @@ from fairlead.storage.etcd.messages import (
 from fairlead.storage.etcd.rows import Codec, Rows
 from fairlead.storage.etcd.transactions import Epoch, Put, refusal, request_of
 from fairlead.storage.log import Reached, Snapshot
+from fairlead.wire.grpc.channel import Trust
+from fairlead.wire.grpc.failures import CallFailed
 
 logger = Logger("fairlead.storage.etcd")
 
@@ -133,14 +134,14 @@ class EtcdSource:
         try:
             await self._version.check()
         except CallFailed as error:
-            raise error.storage_error() from None
+            raise storage_error(error) from None
         if self._records_release:
             await self._version.record()
         try:
             await self._compaction.read_floor()
         except CallFailed as error:
             if not error.is_denied:
-                raise error.storage_error() from None
+                raise storage_error(error) from None
             self._feed.watch_prefix_only()
 
     async def close(self) -> None:
@@ -155,7 +156,7 @@ class EtcdSource:
             reason = self.client.error or f"no answer within {timeout:g} seconds"
             raise StorageError(f"etcd: {reason}", Fault.PASSING) from None
         except CallFailed as error:
-            raise error.storage_error() from None
+            raise storage_error(error) from None
 
     async def snapshot(self) -> Snapshot:
         try:
@@ -173,7 +174,7 @@ class EtcdSource:
         try:
             return await self._feed.show_progress(await self.client.fetch_newest())
         except CallFailed as error:
-            raise error.storage_error() from None
+            raise storage_error(error) from None
 
     async def write(self, group: Sequence[Write]) -> list[int]:
         keys = [self._rows.key(write.resource, write.key) for write in group]
@@ -206,8 +207,8 @@ class EtcdSource:
             try:
                 outcome = read_txn(await self.client.call(TXN, request, is_repeatable=False))
             except CallFailed as error:
-                if is_last or not error.is_lease_gone:
-                    raise error.storage_error() from None
+                if is_last or not is_lease_gone(error):
+                    raise storage_error(error) from None
                 for lease in leases:
                     self._leases.forget(lease)
             else:
@@ -227,7 +228,7 @@ class EtcdSource:
         try:
             return [await self._leases.lease(seconds) if seconds else 0 for seconds in lifetimes]
         except CallFailed as error:
-            raise error.storage_error() from None
+            raise storage_error(error) from None
 
     async def changes(self, resource: str, after: int, upto: int, key: str = "") -> list[Step]:
         try:
@@ -252,10 +253,10 @@ class EtcdSource:
         encrypted with a key that has been removed."""
         if isinstance(error, StorageError):
             return Compacted(revision) if error.fault is Fault.FATAL else error
-        if error.is_compacted:
+        if is_compacted(error):
             self._compaction.raise_floor(revision + 1)
             return Compacted(revision)
-        return error.storage_error()
+        return storage_error(error)
 
     async def is_stale(self, resource: str, key: str, revision: int) -> bool:
         return self._rows.is_stale(resource, key, revision)
@@ -264,13 +265,13 @@ class EtcdSource:
         try:
             await self._compaction.compact(floor)
         except CallFailed as error:
-            raise error.storage_error() from None
+            raise storage_error(error) from None
 
     async def size(self) -> int:
         try:
             size = read_status(await self.client.call(STATUS, b"")).size
         except CallFailed as error:
-            raise error.storage_error() from None
+            raise storage_error(error) from None
         DATABASE_BYTES.set(size, (self.client.url,))
         return size
 
@@ -436,6 +437,6 @@ class Compaction:
         try:
             await self._client.call(COMPACT, encode(CompactRequest, revision=floor))
         except CallFailed as error:
-            if not error.is_compacted:
+            if not is_compacted(error):
                 raise
         self.raise_floor(floor)

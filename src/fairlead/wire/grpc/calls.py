@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from math import inf
 from struct import Struct
 
-from fairlead.storage.etcd.failures import STATUSES, CallFailed
-from fairlead.storage.etcd.http2 import STREAM_WINDOW, Connection, Trailers
+from fairlead.wire.grpc.failures import STATUSES, CallFailed
+from fairlead.wire.grpc.http2 import STREAM_WINDOW, Connection, Trailers
 
 _PREFIX = Struct(">BI")  # message prefix: compressed flag and length
 _MAX_UNGRANTED = STREAM_WINDOW // 2

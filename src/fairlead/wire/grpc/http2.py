@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from hpack import Decoder, HPACKError
 
 if TYPE_CHECKING:
-    from fairlead.storage.etcd.calls import Exchange
+    from fairlead.wire.grpc.calls import Exchange
 
 DATA, HEADERS, RESET, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
 _END_STREAM, _ACK, _END_HEADERS, _PADDED, _PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
