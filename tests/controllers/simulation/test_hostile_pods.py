@@ -18,6 +18,7 @@ _MAX_SECONDS = 0.4
 _PODS = "/api/v1/namespaces/default/pods"
 _SERVICES = "/api/v1/namespaces/default/services"
 _BUSY = ["sh", "-c", "while :; do echo a; done"]
+_LONG = ["sh", "-c", "for i in $(seq 50); do echo a; done"]
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +55,8 @@ def _await_running(client: Client, name: str) -> None:
     "container",
     [
         pytest.param({"command": _BUSY}, id="commands"),
-        pytest.param({"lifecycle": {"postStart": {"exec": {"command": _BUSY}}}}, id="postStart"),
-        pytest.param({"lifecycle": {"preStop": {"exec": {"command": _BUSY}}}}, id="preStop"),
+        pytest.param({"lifecycle": {"postStart": {"exec": {"command": _LONG}}}}, id="postStart"),
+        pytest.param({"lifecycle": {"preStop": {"exec": {"command": _LONG}}}}, id="preStop"),
         pytest.param({"readinessProbe": {"httpGet": {"port": 80}}}, id="probes"),
     ],
 )
@@ -64,7 +65,7 @@ def test_a_pod_with_hundreds_of_containers_leaves_turns_to_others(
 ) -> None:
     client, report = watched
     report.longest()  # so far
-    _create(client, "many", 150, container=container)
+    _create(client, "many", 100, container=container)
     _await_running(client, "many")
     assert client.delete(f"{_PODS}/many").status == 200
     eventually(lambda: client.get(f"{_PODS}/many").status == 404, "it is gone", patience=60)

@@ -122,8 +122,7 @@ class Handlers:
             return SUCCESS
         missing: list[str] = []
         process.find = _noting(process.find, missing)
-        containers = sum(1 for _ in all_containers(pod["spec"]))
-        main = MainProcess(process, clock.time(), containers=containers)
+        main = MainProcess(process, clock.time())
         with self.computing.measured(namespace):
             main.advance(limit)
         run = main.run
