@@ -1,6 +1,6 @@
 """Go templates.
 
-- `syntax`: a template as a tree; start here
+- `syntax`, `parts`: a template as a tree; start here
 - `rendering`: its text for a value, within limits
 - `functions`: the functions of Go; users add their own
 - `values`: what is true, how values are printed, `printf`

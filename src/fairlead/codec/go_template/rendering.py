@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from fairlead.base import meter
-from fairlead.codec.go_template.syntax import (
+from fairlead.codec.go_template.parts import (
     Block,
     Body,
     Call,

@@ -4,11 +4,24 @@ them: `define`, `template`, `block`."""
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from collections.abc import Container
 from json import JSONDecodeError, loads
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from fairlead.codec.go_template.parts import (
+    Block,
+    Body,
+    Call,
+    Dot,
+    Fields,
+    Function,
+    Leave,
+    Literal,
+    Operand,
+    Part,
+    Pipeline,
+    Variable,
+)
 from fairlead.codec.go_template.values import TemplateError
 
 MAX_LENGTH = 64 * 1024
@@ -26,75 +39,6 @@ _TOKEN = re.compile(
     |(?P<word>[A-Za-z_]\w*))""",
     re.VERBOSE,
 )
-
-
-# What a template consists of.
-
-
-class Literal(NamedTuple):
-    value: Any
-
-
-class Dot(NamedTuple):
-    """The current value."""
-
-
-class Variable(NamedTuple):
-    name: str
-
-
-class Function(NamedTuple):
-    name: str
-
-
-class Fields(NamedTuple):
-    """Fields of the value of another operand."""
-
-    of: Operand
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Pipeline:
-    """Commands, each with the result of the one before as its last argument. The result is assigned
-    to the variables; `declares` if they are new."""
-
-    commands: tuple[tuple[Operand, ...], ...]
-    variables: tuple[str, ...] = ()
-    declares: bool = True
-
-
-Operand = Literal | Dot | Variable | Function | Fields | Pipeline
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """`if`, `range` or `with`, and what comes in place of it."""
-
-    word: str
-    pipeline: Pipeline
-    body: Body
-    otherwise: Body
-
-
-class Leave(NamedTuple):
-    """`break` or `continue`."""
-
-    word: str
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """`template`: another template, with the value of a pipeline or with nothing. Any part of the
-    text may define it, so it is looked up when it is rendered."""
-
-    name: str
-    pipeline: Pipeline | None
-    templates: Mapping[str, Body]
-
-
-Part = str | Pipeline | Block | Leave | Call
-Body = tuple["Part", ...]
 
 
 class _Token(NamedTuple):

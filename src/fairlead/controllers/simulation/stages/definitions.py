@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 from fairlead.base.dialect import Dialect
 from fairlead.base.release import Release
 from fairlead.codec.go_template.functions import LAZY
-from fairlead.codec.go_template.syntax import Body, parse_template
+from fairlead.codec.go_template.parts import Body
+from fairlead.codec.go_template.syntax import parse_template
 from fairlead.codec.go_template.values import TemplateError
 from fairlead.codec.types.model import Object
 from fairlead.controllers.simulation.behaviour import PREFIX
