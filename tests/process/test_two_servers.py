@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import signal
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
+from support.client import ADMIN_TOKEN
+from support.console import SESSION, code_of, enter, is_known, renew
 from support.etcd import needs_etcd
 from support.namespaces import random_word
 from support.process import failed_start
@@ -18,6 +22,7 @@ from support.waiting import eventually
 pytestmark = needs_etcd
 
 VERSION = "/registry/fairlead/version"
+SECRETS = "/api/v1/namespaces/kube-system/secrets"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 
@@ -53,6 +58,32 @@ def test_both_serve_and_are_listed_and_one_leads(fleet: Fleet) -> None:
     for member in (leader, other):
         eventually(partial(lists_both, member), "both are listed")
         assert has_controllers(member)
+
+
+def test_a_session_of_the_console_is_one_of_both_servers(fleet: Fleet) -> None:
+    first, other = (member.client_of for member in fleet.members)
+    code = code_of(first(ADMIN_TOKEN))
+    session = enter(other(None), code).body["token"]
+    assert enter(first(None), code).status == 401  # a code is good once
+    assert is_known(first(session))
+    assert renew(first(session)).status == 200
+    assert first(session).delete(SESSION).status == 200
+    eventually(lambda: not is_known(other(session)), "it has ended at the other, too")
+
+
+def test_one_who_writes_secrets_cannot_forge_a_session(fleet: Fleet) -> None:
+    first, other = (member.client_of for member in fleet.members)
+    session = enter(other(None), code_of(first(ADMIN_TOKEN))).body["token"]
+    admin = first(ADMIN_TOKEN)
+    listed = admin.get(f"{SECRETS}?fieldSelector=type=fairlead.dev/console").body["items"]
+    (kept,) = [item for item in listed if "-sessions-" in item["metadata"]["name"]]
+    content = json.loads(b64decode(b64decode(kept["data"]["content"])))
+    content["user"]["name"] = "somebody"
+    forged = b64encode(b64encode(json.dumps(content).encode())).decode()
+    path = f"{SECRETS}/{kept['metadata']['name']}"
+    assert admin.patch(path, {"data": {"content": forged}}).status == 200
+    eventually(lambda: not is_known(first(session)), "it is not valid any more")
+    eventually(lambda: not is_known(other(session)), "nor at the other")
 
 
 def test_what_one_gives_out_the_other_takes(fleet: Fleet) -> None:

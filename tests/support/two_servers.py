@@ -8,7 +8,7 @@ from pathlib import Path
 from shutil import copy2
 
 from fairlead.process.certificates.authority import ensure_pki, ensure_service_account_key
-from support.client import Client
+from support.client import ADMIN_TOKEN, Client
 from support.etcd import Etcd
 from support.process import MOVABLE_CLOCK, ServerProcess
 from support.waiting import eventually
@@ -32,9 +32,12 @@ class Member:
 
     def start(self) -> None:
         self.server.start()
+        self.client = self.client_of(ADMIN_TOKEN)
+
+    def client_of(self, token: str | None) -> Client:
         # The banner shows the advertised address, at which nothing listens.
         port = self.server.address.rpartition(":")[2]
-        self.client = self.server.keep(Client(f"https://127.0.0.1:{port}", self.server.ca))
+        return self.server.keep(Client(f"https://127.0.0.1:{port}", self.server.ca, token))
 
     @property
     def leads(self) -> bool:

@@ -73,7 +73,7 @@ controllers/workloads/jobs: controller
 controllers/workloads/stateful_sets: controller
 fields: json_patch strategic
 operations: foreign_kinds tokens
-process: assembly encryption lifecycle stores
+process: assembly console_secrets encryption lifecycle stores
 process/backup: archive live shared
 process/certificates: issue
 process/flags: serve

@@ -24,9 +24,11 @@ from fairlead.admission.policies.setup import PolicyDependencies, PolicySetup
 from fairlead.admission.webhooks.plugins import Applies
 from fairlead.admission.webhooks.setup import WebhookDependencies as WebhookSurroundings
 from fairlead.admission.webhooks.setup import webhook_plugins
+from fairlead.auth.authentication.expiring_secrets import ExpiringSecrets
 from fairlead.auth.authentication.factory import (
     Authentication,
     AuthenticationError,
+    SecretsOf,
     build_authenticator,
 )
 from fairlead.auth.authorization.bindings import Listener
@@ -51,6 +53,7 @@ from fairlead.controllers.simulation import setup as simulation
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import own_client
 from fairlead.operations.webhook_objects import WebhookObjects
+from fairlead.process import console_secrets
 from fairlead.process.certificates.authority import Pair, Pki, ensure_service_account_key
 from fairlead.process.certificates.shared_authority import ForeignAuthority, keys_in
 from fairlead.process.controllers import ControllerManager
@@ -112,8 +115,8 @@ class Assembly:
         self.api.reach = self._reach()
         self.authorization = self._authorization()
         self.api.authorizer = self.authorization.authorizer
-        self.api.authentication = self._authentication(pki)
         self._objects = own_client(self.api)
+        self.api.authentication = self._authentication(pki)
         self.webhooks = self._webhooks()
         self.api.admission = Chain(
             [
@@ -265,13 +268,21 @@ class Assembly:
                 follow=self.follow,
                 own_ca=pki.ca.certificate,
                 own_key=ensure_service_account_key(self.options.data_dir),
-                console=self.options.data_dir / "console" if self.options.console else None,
+                console=self._console_secrets(),
                 authorization_modes=self.authorization.authorizer.mode_names,
                 gates=self.api.gates,
                 types=self.api.types,
             )
         except (AuthenticationError, FileError) as error:
             raise StartError(str(error)) from None
+
+    def _console_secrets(self) -> SecretsOf | None:
+        """Where sessions of the console are kept; None without a console."""
+        if not self.options.console:
+            return None
+        if self.options.storage == "etcd" and not self.options.read_only:
+            return console_secrets.secrets_of_servers(self.api, self._objects)
+        return lambda kind, keys: ExpiringSecrets(self.options.data_dir / "console" / kind)
 
     def _plugins(self) -> list[Plugin | LazyPlugin]:
         api = self.api

@@ -81,7 +81,7 @@ def test_what_is_no_secret_is_not_looked_for(kept: ExpiringSecrets, secret: str)
 def test_of_one_owner_the_oldest_ones_go(
     kept: ExpiringSecrets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(expiring_secrets, "_MAX_PER_OWNER", 3)
+    monkeypatch.setattr(expiring_secrets, "MAX_PER_OWNER", 3)
     other = kept.hand_out("bob", b"", soon())
     secrets = [kept.hand_out("amy", b"", soon() + at) for at in range(5)]
     assert [kept.find(secret) is not None for secret in secrets] == [False] * 2 + [True] * 3
@@ -91,7 +91,7 @@ def test_of_one_owner_the_oldest_ones_go(
 def test_there_is_an_end_to_how_many_there_are(
     kept: ExpiringSecrets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(expiring_secrets, "_MAX_SECRETS", 2)
+    monkeypatch.setattr(expiring_secrets, "MAX_SECRETS", 2)
     kept.hand_out("amy", b"", soon())
     kept.hand_out("bob", b"", soon())
     with pytest.raises(TooManySecrets):

@@ -13,13 +13,12 @@ import json
 from collections.abc import Callable
 from hashlib import sha256
 from math import inf
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairlead.auth.authentication import token_file as token_files
 from fairlead.auth.authentication.bearer import Anchor, Audiences, Grant, common
 from fairlead.auth.authentication.chain import Credentials, Rejected
-from fairlead.auth.authentication.expiring_secrets import ExpiringSecrets, IssuedSecret
+from fairlead.auth.authentication.expiring_secrets import IssuedSecret, Secrets
 from fairlead.auth.authentication.impersonation import Impersonation
 from fairlead.auth.authentication.service_accounts import SECRETS, Lookup
 from fairlead.auth.authentication.user import User
@@ -55,24 +54,25 @@ class Session(NamedTuple):
 
 
 class ConsoleSessions:
-    """Codes and sessions in `directory`, and the token method for sessions. Methods raise OSError
-    if the directory is unusable."""
+    """Codes and sessions, and the token method for sessions. Methods raise OSError if they cannot
+    be kept."""
 
     def __init__(
         self,
-        directory: Path,
+        codes: Secrets,
+        sessions: Secrets,
         audiences: Audiences,
         lookup: Lookup,
         token_file: token_files.StaticTokens | None = None,
     ) -> None:
-        self._codes = ExpiringSecrets(directory / "codes")
-        self._sessions = ExpiringSecrets(directory / "sessions")
+        self._codes = codes
+        self._sessions = sessions
         self._audiences = audiences
         self._lookup = lookup
         self._token_file = token_file
 
     def link(self, user: User, basis: SessionBasis) -> tuple[str, float]:
-        """Issue a code for a user; returns it with its expiry. Raises TooManyHandouts, and Rejected
+        """Issue a code for a user; returns it with its expiry. Raises TooManySecrets, and Rejected
         if a dependency of the session is missing."""
         now = time()
         until = min(now + CODE_SECONDS, basis.until)
@@ -86,7 +86,7 @@ class ConsoleSessions:
         return self._codes.hand_out(user.name, json.dumps(content).encode(), until), until
 
     def open(self, code: str) -> Session | None:
-        """Exchange an unused, valid code for a session. Raises TooManyHandouts."""
+        """Exchange an unused, valid code for a session. Raises TooManySecrets."""
         taken = self._codes.take(code)
         session = self._decode_valid("", taken) if taken is not None else None
         if taken is None or session is None:
@@ -126,6 +126,9 @@ class ConsoleSessions:
         if not token.startswith(PREFIX):
             return None
         session, shared = self.find(token), common(wanted_audiences, self._audiences)
+        if session is None:  # another server may just have opened it
+            await self._sessions.catch_up()
+            session = self.find(token)
         if session is None or not shared:
             raise Rejected(_ENDED)
         anchors = tuple(anchor for anchor, _ in session.anchors)

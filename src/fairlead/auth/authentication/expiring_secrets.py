@@ -1,5 +1,5 @@
-"""Secrets with an expiry that the server has issued, stored as files so that all processes of a
-server share them and they survive a restart.
+"""Secrets with an expiry that the server has issued. They are stored as files, so that all
+processes of a server share them and they survive a restart; those in `shared_secrets` are objects.
 
 A file is named by the hash of its secret, so reading the directory reveals no secrets. Its
 modification time is the expiry, which can be changed atomically.
@@ -10,18 +10,18 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from fairlead.base.clock import time
 
 _SECRET = re.compile(r"[0-9a-f]{16}\.[-\w]{43}", re.ASCII)
 _BITS = 256
 _NEW, _WRITE_TIMEOUT = ".new", 60.0  # seconds until an unfinished file counts as abandoned
-_MAX_SECRETS, _MAX_PER_OWNER = 10_000, 32
+MAX_SECRETS, MAX_PER_OWNER = 10_000, 32
 
 
 class TooManySecrets(Exception):
@@ -33,6 +33,51 @@ class IssuedSecret(NamedTuple):
     until: float  # unix time
 
 
+class Secrets(Protocol):
+    """Issued secrets. Methods raise OSError if they cannot be kept; those that write block."""
+
+    def hand_out(self, owner: str, content: bytes, until: float) -> str:
+        """Issue a new secret. An owner with many secrets loses the oldest. Raises
+        TooManySecrets."""
+
+    def find(self, secret: str) -> IssuedSecret | None:
+        """The content of a valid secret, else None."""
+
+    def take(self, secret: str) -> IssuedSecret | None:
+        """The same, once only: the first caller gets the content, and the secret becomes
+        invalid."""
+
+    def extend(self, secret: str, until: float) -> bool:
+        """Change the expiry of a secret; returns False if it is gone."""
+
+    def end(self, secret: str) -> None:
+        """Revoke a secret durably."""
+
+    def following(self, secret: str) -> Callable[[], float]:
+        """Returns a function that reads the current expiry of a secret; 0 if it was revoked."""
+
+    def catch_up(self) -> Awaitable[None]:
+        """Wait until `find` knows everything that was handed out before the call."""
+
+
+def is_secret(text: str) -> bool:
+    return _SECRET.fullmatch(text) is not None
+
+
+def mark_of(owner: str) -> str:
+    """The part of all secrets of an owner that tells whose they are."""
+    return sha256(owner.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def new_secret(mark: str) -> str:
+    return f"{mark}.{secrets.token_urlsafe(_BITS // 8)}"
+
+
+def hashed_name(secret: str) -> str:
+    """The name under which a secret is kept."""
+    return f"{secret[:16]}.{sha256(secret.encode()).hexdigest()}"
+
+
 class ExpiringSecrets:
     """A directory of issued secrets. Methods raise OSError if it is unusable."""
 
@@ -40,12 +85,10 @@ class ExpiringSecrets:
         self._directory = directory
 
     def hand_out(self, owner: str, content: bytes, until: float) -> str:
-        """Issue a new secret. An owner with many secrets loses the oldest. Raises
-        TooManyHandouts."""
-        mark = sha256(owner.encode(errors="surrogatepass")).hexdigest()[:16]
+        mark = mark_of(owner)
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._make_room(mark)
-        secret = f"{mark}.{secrets.token_urlsafe(_BITS // 8)}"
+        secret = new_secret(mark)
         fresh = self._directory / f"{secrets.token_hex(16)}{_NEW}"
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
@@ -59,13 +102,10 @@ class ExpiringSecrets:
         return secret
 
     def find(self, secret: str) -> IssuedSecret | None:
-        """The content of a valid secret, else None."""
-        return self._read(self._file(secret)) if _SECRET.fullmatch(secret) else None
+        return self._read(self._file(secret)) if is_secret(secret) else None
 
     def take(self, secret: str) -> IssuedSecret | None:
-        """The same, once only across all processes: the first caller gets the content, and the
-        secret becomes invalid."""
-        if not _SECRET.fullmatch(secret):
+        if not is_secret(secret):
             return None
         taken = self._directory / f"{secrets.token_hex(16)}.taken"
         try:
@@ -78,7 +118,6 @@ class ExpiringSecrets:
             taken.unlink(missing_ok=True)
 
     def extend(self, secret: str, until: float) -> bool:
-        """Change the expiry of a secret; returns False if it is gone."""
         try:
             os.utime(self._file(secret), (until, until))
         except FileNotFoundError:
@@ -86,8 +125,7 @@ class ExpiringSecrets:
         return True
 
     def end(self, secret: str) -> None:
-        """Revoke a secret durably: fsyncs the directory."""
-        if not _SECRET.fullmatch(secret):
+        if not is_secret(secret):
             return
         self._file(secret).unlink(missing_ok=True)
         descriptor = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY)
@@ -97,7 +135,6 @@ class ExpiringSecrets:
             os.close(descriptor)
 
     def following(self, secret: str) -> Callable[[], float]:
-        """Returns a function that reads the current expiry of a secret; 0 if it was revoked."""
         path = str(self._file(secret))
 
         def ends_at() -> float:
@@ -108,8 +145,11 @@ class ExpiringSecrets:
 
         return ends_at
 
+    async def catch_up(self) -> None:
+        """Nothing to do: files are there at once."""
+
     def _file(self, secret: str) -> Path:
-        return self._directory / f"{secret[:16]}.{sha256(secret.encode()).hexdigest()}"
+        return self._directory / hashed_name(secret)
 
     def _read(self, path: Path) -> IssuedSecret | None:
         try:
@@ -122,10 +162,10 @@ class ExpiringSecrets:
     def _make_room(self, mark: str) -> None:
         left = sorted(self._sweep())
         own = [path for _, path in left if os.path.basename(path).startswith(f"{mark}.")]
-        for path in own[: max(0, len(own) + 1 - _MAX_PER_OWNER)]:
+        for path in own[: max(0, len(own) + 1 - MAX_PER_OWNER)]:
             with suppress(FileNotFoundError):
                 os.unlink(path)
-        if len(left) >= _MAX_SECRETS:
+        if len(left) >= MAX_SECRETS:
             raise TooManySecrets
 
     def _sweep(self) -> Iterator[tuple[float, str]]:

@@ -26,6 +26,7 @@ from fairlead.auth.authentication.authorities import Authorities, AuthorityError
 from fairlead.auth.authentication.bearer import Audiences, BearerTokens, TokenMethod
 from fairlead.auth.authentication.chain import Authenticator, Method
 from fairlead.auth.authentication.console_sessions import ConsoleSessions
+from fairlead.auth.authentication.expiring_secrets import Secrets
 from fairlead.auth.authentication.keys import KeyFileError, KeyRing
 from fairlead.auth.authentication.service_accounts import (
     ACCOUNTS,
@@ -60,6 +61,10 @@ Follow = Callable[[str, Callable[[Change], None]], None]
 
 class AuthenticationError(ValueError):
     """Invalid authentication settings; the text names the flag."""
+
+
+# Where secrets of a kind are kept; the keys are those of service account tokens.
+SecretsOf = Callable[[str, KeyRing], Secrets]
 
 
 class Closable(Protocol):
@@ -125,7 +130,7 @@ def build_authenticator(
     follow: Follow,
     own_ca: Path,
     own_key: Path,
-    console: Path | None = None,
+    console: SecretsOf | None = None,
     authorization_modes: Sequence[str] = (),
     gates: Gates | None = None,
     types: BuiltinTypes | None = None,
@@ -134,7 +139,7 @@ def build_authenticator(
 
     `lookup` reads the newest version of an object. `follow` subscribes to commits. `own_ca` is the
     server's CA, whose client certificates are always accepted. `own_key` is the default signing
-    key. `console` is the directory of the console's sessions. `types` are needed for a
+    key. `console` returns where codes or sessions of the console are kept. `types` are needed for a
     configuration file.
     """
     issuers = options.service_account_issuer or [default_issuer(dialect)]
@@ -149,7 +154,8 @@ def build_authenticator(
     token_file = _token_file(options.token_auth_file, audiences)
     sessions = None
     if console is not None:
-        sessions = ConsoleSessions(console, audiences, lookup, token_file)
+        codes, kept = console("codes", keys), console("sessions", keys)
+        sessions = ConsoleSessions(codes, kept, audiences, lookup, token_file)
         methods.append(sessions)  # first: other methods would send its tokens to third parties
     if token_file is not None:
         methods.append(token_file)

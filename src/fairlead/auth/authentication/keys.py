@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
+    NoEncryption,
+    PrivateFormat,
     PublicFormat,
     load_pem_private_key,
     load_pem_public_key,
@@ -112,6 +115,7 @@ class KeyRing:
         self._other_files = tuple(others)
         self._signing: SigningKey | None = None
         self._public: tuple[PublicKey, ...] = ()
+        self._derived: dict[str, bytes] = {}
 
     def load(self) -> None:
         signing = load_signing_key(self._signing_file)
@@ -127,6 +131,16 @@ class KeyRing:
             self.load()
         assert self._signing is not None
         return self._signing
+
+    def derived(self, purpose: str) -> bytes:
+        """A secret key for another purpose, the same wherever the signing key is."""
+        known = self._derived.get(purpose)
+        if known is None:
+            private = self.signing.key.private_bytes(
+                Encoding.DER, PrivateFormat.PKCS8, NoEncryption()
+            )
+            known = self._derived[purpose] = hmac.digest(private, purpose.encode(), "sha256")
+        return known
 
     @property
     def public(self) -> tuple[PublicKey, ...]:
