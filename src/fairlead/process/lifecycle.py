@@ -305,8 +305,10 @@ class Server:
         start("renewal of certificates", renewal.run)
         start("looking after connections", connections.enforce_deadlines)
         start("compaction", self.store.keep_compacting)
-        if self._worker is not None and self._worker.worker_slot.owns_log:
-            start("telling workers of the store", self._worker.publish_health)
+        if self._worker is not None:
+            start("telling the parent that this worker runs", self._worker.beat)
+            if self._worker.worker_slot.owns_log:
+                start("telling workers of the store", self._worker.publish_health)
         for work in self.assembly.background():
             start(getattr(work, "__qualname__", "background work"), work)
 

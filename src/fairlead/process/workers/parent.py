@@ -27,6 +27,7 @@ from fairlead.process.assembly import StartError
 from fairlead.process.banner import banner, process_age, show_banner, tell_stopping
 from fairlead.process.flags.checks import release_of
 from fairlead.process.listeners import listen, shown_address
+from fairlead.process.workers.hangs import HangWatch
 from fairlead.process.workers.slot import (
     OWNER,
     READY,
@@ -75,6 +76,7 @@ class Parent:
         self._options = options
         self._work = work
         self._page = Page(options.workers)
+        self._hangs = HangWatch(self._page)
         self._selector = selectors.DefaultSelector()
         self._stopping = 0  # number of stop requests
         self._kill_at = float("inf")
@@ -139,7 +141,8 @@ class Parent:
     def _patience(self) -> float | None:
         soonest = self._kill_at
         if not self._stopping:
-            soonest = min((worker.due for worker in self._expected_workers()), default=soonest)
+            dues = [worker.due for worker in self._expected_workers()]
+            soonest = min([self._hangs.due, *dues])
         return max(0.0, soonest - time.monotonic()) if soonest != float("inf") else None
 
     # Workers
@@ -288,6 +291,15 @@ class Parent:
         for worker in self._expected_workers():
             if now >= worker.due:
                 self._start(worker)
+        self._kill_hung_workers()
+
+    def _kill_hung_workers(self) -> None:
+        """Kill workers that hang. Another is started when the process has ended: one that hung and
+        goes on later can write nothing any more."""
+        ready = {worker.number: worker.pid for worker in self._workers if worker.ready}
+        for number in self._hangs.look(ready):
+            logger.error("a worker hangs and is killed", worker=number, pid=ready[number])
+            self._signal(self._workers[number], signal.SIGKILL)
 
     # Signals
 
