@@ -46,6 +46,7 @@ def status_and_seconds(space: Space, method: str, **fields: object) -> tuple[int
     return answer.status, time.monotonic() - began
 
 
+@pytest.mark.slow
 def test_requests_end_in_time_while_etcd_is_unreachable_and_watches_go_on(
     network: Network, server: ServerProcess
 ) -> None:
