@@ -57,8 +57,8 @@ def test_client_certificate_ends_for_open_connections_too(
         timedelta(seconds=3),
     )
     files = tmp_path / "short.crt", tmp_path / "short.key"
-    for path, content in zip(files, (issued.certificate, issued.key), strict=True):
-        path.write_bytes(content)
+    for file, content in zip(files, (issued.certificate, issued.key), strict=True):
+        file.write_bytes(content)
     client = server.client(token=None, certificate=files)
     path = "/api/v1/namespaces/default"
     with client.watch(path + "/configmaps") as watch:

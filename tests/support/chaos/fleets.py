@@ -181,7 +181,7 @@ class Workers(Fleet):
         if pid is None:
             return "there was no owner"
         os.kill(pid, signal.SIGSTOP)
-        for _ in range(LONGEST_HANG):
+        for _second in range(LONGEST_HANG):
             await asyncio.sleep(1)
             if pid not in self.workers():
                 break
