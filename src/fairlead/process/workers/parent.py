@@ -138,12 +138,11 @@ class Parent:
     def _is_running(self) -> bool:
         return not self._stopping or any(worker.pid for worker in self._workers)
 
-    def _patience(self) -> float | None:
-        soonest = self._kill_at
+    def _patience(self) -> float:
+        dues = [self._hangs.due, self._kill_at]
         if not self._stopping:
-            dues = [worker.due for worker in self._expected_workers()]
-            soonest = min([self._hangs.due, *dues])
-        return max(0.0, soonest - time.monotonic()) if soonest != float("inf") else None
+            dues += [worker.due for worker in self._expected_workers()]
+        return max(0.0, min(dues) - time.monotonic())
 
     # Workers
 
@@ -284,6 +283,7 @@ class Parent:
 
     def _run_due_actions(self) -> None:
         now = time.monotonic()
+        self._kill_hung_workers()
         if self._stopping:
             if now >= self._kill_at:
                 self._kill()
@@ -291,7 +291,6 @@ class Parent:
         for worker in self._expected_workers():
             if now >= worker.due:
                 self._start(worker)
-        self._kill_hung_workers()
 
     def _kill_hung_workers(self) -> None:
         """Kill workers that hang. Another is started when the process has ended: one that hung and
