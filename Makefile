@@ -32,7 +32,7 @@ COVERAGE_FLOOR := 93
 
 .DEFAULT_GOAL := help
 .PHONY: help serve wheelhouse compile wheel release audit test test-all quick test-compiled coverage covered lint format console-tools console-check console-budgets docs bench \
-	bench-table bench-quick bench-baseline scale sizing parity crash chaos attack fuzz fuzz-wire
+	bench-table bench-quick bench-baseline scale sizing parity crash chaos attack fuzz fuzz-wire soak nightly
 
 help: ## show this
 	@echo "make TARGET [ARGS='...'], where TARGET is one of"
@@ -211,3 +211,11 @@ attack: $(TESTING) ## search ten minutes for inputs that hold the event loop or 
 
 fuzz: $(TESTING) ## send 65,000 odd objects, patches and queries; none may be answered with a 500
 	$(BIN)/python tools/fuzz.py $(ARGS)
+
+soak: $(TESTING) ## let a day pass for a server in a few minutes; nothing it uses may grow
+	@$(COMPILE)
+	$(BIN)/python tools/soak.py $(ARGS)
+
+nightly: $(TESTING) ## run chaos, crash, fuzz and soak at their full length, hours; ARGS=--short for minutes
+	@$(COMPILE)
+	$(BIN)/python tools/nightly.py $(ARGS)

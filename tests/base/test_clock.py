@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 from support.process import MOVABLE_CLOCK, FreshServer
@@ -58,6 +59,37 @@ def test_a_clock_that_is_put_back_lets_sleepers_wait_no_longer_than_before() -> 
         assert not steady.done()
         clock.advance(2)
         await asyncio.wait_for(asyncio.gather(sleeper, steady), 5)
+
+    asyncio.run(work())
+
+
+def set_machine_clock(monkeypatch: pytest.MonkeyPatch, ahead: float) -> None:
+    monkeypatch.setattr(clock, "_machine_time", lambda: time.time() + ahead)
+
+
+def test_a_delay_passes_though_the_machine_was_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        sleeper = asyncio.create_task(clock.sleep(0.05))
+        await asyncio.sleep(0)
+        set_machine_clock(monkeypatch, -3600)
+        await asyncio.wait_for(sleeper, 5)
+
+    asyncio.run(work())
+
+
+def test_a_long_delay_ends_when_the_machine_was_set_forward(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(clock, "_MAX_DELAY", 0.05)
+
+    async def work() -> None:
+        sleeper = asyncio.create_task(clock.sleep(3600))
+        steady = asyncio.create_task(clock.sleep(3600, is_steady=True))
+        await asyncio.sleep(0)
+        set_machine_clock(monkeypatch, 86_400)
+        await asyncio.wait_for(sleeper, 5)
+        assert not steady.done()
+        steady.cancel()
 
     asyncio.run(work())
 

@@ -448,6 +448,31 @@ def test_nobody_is_asked_to_repeat_a_write_that_may_have_happened(pair: Workers)
     assert answer.headers.get("Retry-After") is None
 
 
+def test_a_hung_owner_is_replaced_and_writes_nothing_when_it_is_resumed(
+    fresh_server: FreshServer,
+) -> None:
+    hasty = "import fairlead.process.workers.hangs as h; h.LOOK_EVERY = 0.25"
+    server = fresh_server("--workers", "2", prelude=hasty)
+    workers = Workers(server)
+    owner, (follower,) = workers.owner(), workers.followers()
+    client = workers.client(follower)
+    create(client, "before")
+    direct = workers.client(owner)
+    os.kill(owner, signal.SIGSTOP)
+    sending = direct._connection
+    assert sending is not None
+    body = json.dumps({"metadata": {"name": "of-the-hung"}})
+    sending.request("POST", MAPS, body, direct.head_of({"Content-Type": "application/json"}))
+    eventually(lambda: workers.owner() not in (0, owner), "another one owns the store")
+    with suppress(ProcessLookupError):
+        os.kill(owner, signal.SIGCONT)
+    workers.await_all(2)
+    create(client, "after")
+    assert follower in workers.pids()
+    assert client.get(MAPS).names == ["after", "before", "kube-root-ca.crt"]
+    assert "a worker hangs and is killed" in server.log.read_text()
+
+
 # Beginning and end
 
 

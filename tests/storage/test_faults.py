@@ -313,6 +313,24 @@ def test_a_file_that_lost_what_was_acknowledged_is_fatal(tmp_path: Path, faults:
         run(tmp_path, test)
 
 
+def test_verification_is_repeated_while_the_disk_refuses_writes(
+    tmp_path: Path, faults: Faults
+) -> None:
+    """SQLite reports a disk that became read-only, or a quota, as a write error."""
+
+    async def test(running: Running) -> None:
+        faults.plan("INSERT INTO log", sqlite_error(WRITE_ERROR))
+        faults.plan("PRAGMA synchronous", sqlite_error(WRITE_ERROR), times=2)
+        faults.plan("UPDATE state", sqlite_error(WRITE_ERROR), times=2)
+        with pytest.raises(StorageError):
+            await running.put("b")
+        await running.becomes_healthy()
+        assert running.fatal_errors == []
+        await running.put("c")
+
+    assert run(tmp_path, test) == ["a", "c"]
+
+
 def test_verification_that_fails_on_a_full_disk_is_tried_again(
     tmp_path: Path, faults: Faults
 ) -> None:

@@ -67,7 +67,8 @@ class Etcd:
     until `close` deletes the data.
 
     `flags` are added to its command line. `peers` is the value of `--initial-cluster` if it is one
-    of several. `listening` is its own peer port, if members reach it by another one.
+    of several. `listening` is its own peer port, if members reach it by another one. `host` and
+    `wrapper` are for one in a network of its own.
     """
 
     def __init__(
@@ -80,8 +81,12 @@ class Etcd:
         peer_port: int = 0,
         peers: str = "",
         listening: int = 0,
+        host: str = "127.0.0.1",
+        wrapper: tuple[str, ...] = (),
     ) -> None:
         self.name = name
+        self._host = host
+        self._wrapper = wrapper
         self.tls = tls
         self.flags = flags
         self.process: subprocess.Popen[bytes] | None = None
@@ -91,7 +96,7 @@ class Etcd:
         self.data = Path(tempfile.mkdtemp(prefix="fairlead-etcd-", dir=where))
         port, own_peer_port, self._health_port = free_ports(3)
         scheme = "https" if tls is not None else "http"
-        self.url = f"{scheme}://127.0.0.1:{port}"
+        self.url = f"{scheme}://{host}:{port}"
         self._peer_url = f"http://127.0.0.1:{peer_port or own_peer_port}"
         self._listening = f"http://127.0.0.1:{listening}" if listening else self._peer_url
         self._peers = peers or f"{name}={self._peer_url}"
@@ -106,7 +111,7 @@ class Etcd:
         return self
 
     def _command(self) -> list[str]:
-        client, health = self.url, f"http://127.0.0.1:{self._health_port}"
+        client, health = self.url, f"http://{self._host}:{self._health_port}"
         tls: tuple[str, ...] = ()
         if self.tls is not None:
             tls = (
@@ -114,7 +119,7 @@ class Etcd:
                 *("--trusted-ca-file", str(self.tls.ca), "--client-cert-auth"),
             )
         return [
-            *("etcd", "--name", self.name, "--data-dir", str(self.data / "data")),
+            *(*self._wrapper, "etcd", "--name", self.name, "--data-dir", str(self.data / "data")),
             *("--listen-client-urls", client, "--advertise-client-urls", client),
             *("--listen-peer-urls", self._listening, "--initial-advertise-peer-urls"),
             *(self._peer_url, "--initial-cluster", self._peers, "--listen-metrics-urls", health),
@@ -142,7 +147,7 @@ class Etcd:
     def is_healthy(self) -> bool:
         """Return whether it answers reads that need a majority of members."""
         try:
-            address = f"http://127.0.0.1:{self._health_port}/health"
+            address = f"http://{self._host}:{self._health_port}/health"
             with urllib.request.urlopen(address, timeout=5) as answer:
                 return b'"true"' in answer.read()
         except OSError:  # also any status but 200

@@ -81,6 +81,8 @@ class ServerProcess:
         self.flags = flags
         self.prelude = prelude
         self.environment: dict[str, str] = {}  # in addition to that of the tests
+        self.wrapper: tuple[str, ...] = ()  # runs the command, e.g. `nsenter --net=...`
+        self.root = Path("/")  # where its files are, if it has a namespace of mounts
         self.address = ""
         self.process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self._clients: list[Client] = []
@@ -100,10 +102,11 @@ class ServerProcess:
         clock_step = str(self.directory / "clock-step")
         environment = {**os.environ, "CLOCK_STEP": clock_step, **self.environment}
         options = (self.directory, self.dialect.name, self.flags)
-        if self.forked and self.prelude in ("", MOVABLE_CLOCK) and not self.environment:
+        own_interpreter = self.environment or self.wrapper
+        if self.forked and self.prelude in ("", MOVABLE_CLOCK) and not own_interpreter:
             words = _serve_words(*options)
             return ForkedProcess(words, log, prelude=self.prelude, environment=environment)
-        command = serve_command(*options, self.prelude)
+        command = [*self.wrapper, *serve_command(*options, self.prelude)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=environment)
 
     def _first_line(self) -> str:
@@ -122,7 +125,7 @@ class ServerProcess:
 
     @property
     def ca(self) -> Path:
-        return self.data / "pki" / "ca.crt"
+        return self.root / self.data.relative_to("/") / "pki" / "ca.crt"
 
     def client(
         self, token: str | None = ADMIN_TOKEN, certificate: tuple[Path, Path] | None = None

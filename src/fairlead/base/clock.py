@@ -13,12 +13,13 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from math import inf
 from time import monotonic as _machine_age
 from time import time as _machine_time
 
 _ahead = 0.0  # seconds by which `time` is ahead of the machine's clock
 _steadily_ahead = 0.0  # the same for `steady`; never decreases
-_MAX_DELAY = 24 * 3600.0  # event loops do not accept arbitrarily long delays
+_MAX_DELAY = 60.0  # until a timer notices that the machine's clock was set forward
 
 
 def time() -> float:
@@ -42,38 +43,34 @@ def ahead() -> float:
 
 
 class Timer:
-    """Calls a function at a time of this clock, as `read` returns it. It can be cancelled."""
+    """Calls a function after a delay, or earlier if the clock was meanwhile set forward beyond the
+    time at which the delay ends; one that `is_steady` ignores such changes. A clock that is set
+    back prolongs no delay: callers that wait for a stored time check the clock again."""
 
-    __slots__ = ("_call", "_handle", "_read", "due")
+    __slots__ = ("_call", "_due", "_handle", "_steadily_due")
 
-    def __init__(
-        self, due: float, call: Callable[[], object], read: Callable[[], float] = time
-    ) -> None:
-        self.due = due
+    def __init__(self, delay: float, call: Callable[[], object], *, is_steady: bool) -> None:
+        self._due = inf if is_steady else time() + delay
+        self._steadily_due = steady() + delay
         self._call = call
-        self._read = read
         self._handle: asyncio.TimerHandle | None = None
+
+    def _left(self) -> float:
+        return min(self._due - time(), self._steadily_due - steady())
 
     def set(self) -> None:
         """Schedule the call on the event loop; called again when the clock was moved."""
         if self._handle is not None:
             self._handle.cancel()
-        delay = min(max(0.0, self.due - self._read()), _MAX_DELAY)
+        delay = min(max(0.0, self._left()), _MAX_DELAY)
         self._handle = asyncio.get_running_loop().call_later(delay, self._fire)
 
     def _fire(self) -> None:
-        if self.due > self._read():
+        if self._left() > 0:
             self.set()
             return
         _timers.discard(self)
         self._call()
-
-    def put_back(self, seconds: float) -> None:
-        """Adjust to a clock that was put back: the remaining delay stays what it was before
-        `advance`."""
-        if self._read is time:
-            self.due -= seconds
-        self.set()
 
     def cancel(self) -> None:
         _timers.discard(self)
@@ -86,8 +83,7 @@ _timers: set[Timer] = set()
 
 def call_later(delay: float, call: Callable[[], object], *, is_steady: bool = False) -> Timer:
     """Call a function after so many seconds of this clock."""
-    read = steady if is_steady else time
-    timer = Timer(read() + delay, call, read)
+    timer = Timer(delay, call, is_steady=is_steady)
     _timers.add(timer)
     timer.set()
     return timer
@@ -126,9 +122,6 @@ def advance(seconds: float) -> None:
 
 
 def reset() -> None:
-    """Put the clock back to the machine's. Timers fire after the delay that they had left, which
-    may be before the stored time that a caller waits for: callers check the clock again."""
+    """Put the clock back to the machine's."""
     global _ahead
-    back, _ahead = _ahead, 0.0
-    for timer in list(_timers):
-        timer.put_back(back)
+    _ahead = 0.0

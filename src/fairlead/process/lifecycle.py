@@ -329,8 +329,10 @@ class Server:
         start("renewal of certificates", renewal.run)
         start("looking after connections", connections.enforce_deadlines)
         start("compaction", self.store.keep_compacting)
-        if self._worker is not None and self._worker.worker_slot.owns_log:
-            start("telling workers of the store", self._worker.publish_health)
+        if self._worker is not None:
+            start("telling the parent that this worker runs", self._worker.beat)
+            if self._worker.worker_slot.owns_log:
+                start("telling workers of the store", self._worker.publish_health)
         if self._manager.sign_of_life_every is not None:
             start("signs of life", self._manager.keep_alive)
         if self._encryption is not None and self._encryption.reloads:

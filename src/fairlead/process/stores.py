@@ -155,8 +155,10 @@ def check_dialect(store: Store, dialect: Dialect) -> None:
 
 def _stop_at_once(message: str) -> None:
     """Exit immediately: the state of the store is unknown, so any further answer might be wrong."""
-    log_exit_reason(message)
-    os._exit(1)
+    try:
+        log_exit_reason(message)
+    finally:  # also if the disk of the log is full
+        os._exit(1)
 
 
 # The keys of `--encryption-provider-config`, read once per process.

@@ -29,6 +29,7 @@ class Fault(NamedTuple):
 
 
 LONGEST_END = 90.0  # seconds until a server that was asked to stop has ended
+LONGEST_HANG = 15
 # Short history: a watcher that was away for some seconds must list again.
 FLAGS = ("--history-retention=4s",)
 
@@ -157,6 +158,7 @@ class Workers(Fleet):
             "stop a worker": Fault("worker", self._stop_follower),
             "kill the owner": Fault("owner", self._kill_owner),
             "stop the owner": Fault("owner", self._stop_owner),
+            "hang the owner": Fault("owner", self._hang_owner),
             "kill the server": Fault("server", lambda dice: kill_and_start(self.server, dice)),
             "restart the server": Fault("server", lambda _: restart(self.server)),
         }
@@ -172,6 +174,20 @@ class Workers(Fleet):
 
     async def _stop_owner(self, dice: Random) -> str:
         return await pause(self.owner(), dice)
+
+    async def _hang_owner(self, _: Random) -> str:
+        """Stop it until its parent has killed it, or for long if it was still starting."""
+        pid = self.owner()
+        if pid is None:
+            return "there was no owner"
+        os.kill(pid, signal.SIGSTOP)
+        for _second in range(LONGEST_HANG):
+            await asyncio.sleep(1)
+            if pid not in self.workers():
+                break
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+        return f"{pid} hung until it was replaced or resumed"
 
 
 class OnEtcd(Fleet):

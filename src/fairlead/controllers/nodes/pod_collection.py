@@ -111,7 +111,7 @@ class PodCollection:
             if node is not None and self._is_out_of_service(node):
                 await self._delete_all(keys, _is_deleted)
             return None
-        left = self._missing.setdefault(name, clock.time()) + QUARANTINE - clock.time()
+        left = self._missing.setdefault(name, clock.steady()) + QUARANTINE - clock.steady()
         if left > 0:
             return left
         await self._delete_all(keys, lambda _: True, "PodGC: node no longer exists")

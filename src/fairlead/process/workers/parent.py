@@ -28,6 +28,7 @@ from fairlead.process.banner import banner, process_age, show_banner, tell_stopp
 from fairlead.process.flags.checks import release_of
 from fairlead.process.listeners import listen, shown_address
 from fairlead.process.service_manager import ServiceManager
+from fairlead.process.workers.hangs import HangWatch
 from fairlead.process.workers.slot import (
     OWNER,
     READY,
@@ -77,6 +78,7 @@ class Parent:
         self._options = options
         self._work = work
         self._page = Page(options.workers)
+        self._hangs = HangWatch(self._page)
         self._selector = selectors.DefaultSelector()
         self._stopping = 0  # number of stop requests
         self._kill_at = float("inf")
@@ -140,13 +142,13 @@ class Parent:
     def _is_running(self) -> bool:
         return not self._stopping or any(worker.pid for worker in self._workers)
 
-    def _patience(self) -> float | None:
-        soonest = self._kill_at
+    def _patience(self) -> float:
+        dues = [self._hangs.due, self._kill_at]
         if not self._stopping:
-            soonest = min((worker.due for worker in self._expected_workers()), default=soonest)
+            dues += [worker.due for worker in self._expected_workers()]
         if self._manager.sign_of_life_every is not None:
-            soonest = min(soonest, time.monotonic() + self._manager.sign_of_life_every)
-        return max(0.0, soonest - time.monotonic()) if soonest != float("inf") else None
+            dues.append(time.monotonic() + self._manager.sign_of_life_every)
+        return max(0.0, min(dues) - time.monotonic())
 
     # Workers
 
@@ -288,6 +290,7 @@ class Parent:
 
     def _run_due_actions(self) -> None:
         now = time.monotonic()
+        self._kill_hung_workers()
         if self._stopping:
             if now >= self._kill_at:
                 self._kill()
@@ -295,6 +298,14 @@ class Parent:
         for worker in self._expected_workers():
             if now >= worker.due:
                 self._start(worker)
+
+    def _kill_hung_workers(self) -> None:
+        """Kill workers that hang. Another is started when the process has ended: one that hung and
+        goes on later can write nothing any more."""
+        ready = {worker.number: worker.pid for worker in self._workers if worker.ready}
+        for number in self._hangs.look(ready):
+            logger.error("a worker hangs and is killed", worker=number, pid=ready[number])
+            self._signal(self._workers[number], signal.SIGKILL)
 
     # Signals
 

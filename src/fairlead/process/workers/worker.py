@@ -22,6 +22,7 @@ from fairlead.storage.workers.owner import Sharing
 from fairlead.storage.workers.source import SharedSource
 
 _HEALTH_EVERY = 0.2  # seconds
+_BEAT_EVERY = 0.5
 
 
 class Worker:
@@ -71,6 +72,15 @@ class Worker:
         while True:
             self._sharing.publish_health()
             await asyncio.sleep(_HEALTH_EVERY)
+
+    async def beat(self) -> None:
+        """Show the parent that this worker does not hang, until cancelled."""
+        try:
+            while True:
+                self.slot.beat()
+                await asyncio.sleep(_BEAT_EVERY)
+        finally:  # closing its files may block it
+            self.slot.end_beats()
 
     async def open(self) -> None:
         """Start serving the other workers."""

@@ -34,6 +34,7 @@ from fairlead.storage.sqlite.format import (
     check_pages,
     checked_row,
     connect,
+    fault_in_recovery,
     fault_of,
     lost_writes,
     read_state,
@@ -318,20 +319,22 @@ class SqliteBackend:
         self._disconnect()
         try:
             self._connection = connect(self.path)
+            self._db.execute("PRAGMA synchronous = FULL")
+            self.check()
+            self._drop_refused_writes()
+            self._names = Names(self._db.execute("SELECT id, name FROM names"))
         except sqlite3.Error as error:
-            raise StorageError(f"cannot open {self.path} again: {error}", fault_of(error)) from None
-        self._db.execute("PRAGMA synchronous = FULL")
-        self.check()
-        with self._guarded("trust"):
-            if read_state(self._db, self.path).revision < self.revision:
-                raise StorageError(f"{self.path} lost writes that were acknowledged", Fault.FATAL)
-            self._db.execute("BEGIN")
-            # Rows that a failed commit left behind were refused to their writers, so they are
-            # deleted.
-            self._db.execute("DELETE FROM log WHERE revision > ?", (self.revision,))
-            self._db.execute("UPDATE state SET value = value + 1 WHERE name = 'probe'")
-            self._db.execute("COMMIT")
-        self._names = Names(self._db.execute("SELECT id, name FROM names"))
+            fault = fault_in_recovery(error)
+            raise StorageError(f"cannot trust {self.path} again: {error}", fault) from None
+
+    def _drop_refused_writes(self) -> None:
+        """Delete rows that a failed commit left behind: they were refused to their writers."""
+        if read_state(self._db, self.path).revision < self.revision:
+            raise StorageError(f"{self.path} lost writes that were acknowledged", Fault.FATAL)
+        self._db.execute("BEGIN")
+        self._db.execute("DELETE FROM log WHERE revision > ?", (self.revision,))
+        self._db.execute("UPDATE state SET value = value + 1 WHERE name = 'probe'")
+        self._db.execute("COMMIT")
 
     def check(self) -> None:
         db = connect(self.path)
@@ -341,7 +344,8 @@ class SqliteBackend:
                 raise StorageError(f"{self.path} is being closed", Fault.PASSING)
             check_pages(db, self.path)
         except sqlite3.Error as error:
-            raise StorageError(f"cannot check {self.path}: {error}", fault_of(error)) from None
+            fault = fault_in_recovery(error)
+            raise StorageError(f"cannot check {self.path}: {error}", fault) from None
         finally:
             self._checked_by = None
             db.close()

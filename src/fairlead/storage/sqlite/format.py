@@ -176,6 +176,12 @@ _PASSING = {
     sqlite3.SQLITE_LOCKED,
 }
 _FATAL = {sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC}
+_UNWRITABLE = {
+    sqlite3.SQLITE_IOERR_WRITE,
+    sqlite3.SQLITE_IOERR_TRUNCATE,
+    sqlite3.SQLITE_IOERR_SHMOPEN,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+}
 
 
 def fault_of(error: BaseException) -> Fault:
@@ -187,6 +193,13 @@ def fault_of(error: BaseException) -> Fault:
     if code == sqlite3.SQLITE_READONLY_DBMOVED:
         return Fault.DOUBTFUL
     return Fault.PASSING if code & 0xFF in _PASSING else Fault.DOUBTFUL
+
+
+def fault_in_recovery(error: BaseException) -> Fault:
+    """As `fault_of`, for a step of a recovery. That is repeated as a whole, so a disk that refuses
+    writes (mounted read-only, over a quota) may accept them at the next try."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return Fault.PASSING if code in _UNWRITABLE else fault_of(error)
 
 
 def connect(path: Path) -> sqlite3.Connection:

@@ -12,7 +12,7 @@ from time import monotonic_ns
 _WORD = 8
 # Frequently read words get a cache line of their own.
 _REVISION, _FLOOR, _HEALTHY_UNTIL, _SEALS, _HEAD = 0, 1, 2, 3, 8
-READING, WRITING, CONNECTIONS, ACCEPTED, _PID, _READY, _SLOT = 0, 1, 2, 3, 4, 5, 8
+READING, WRITING, CONNECTIONS, ACCEPTED, _PID, _READY, _BEATS, _SLOT = 0, 1, 2, 3, 4, 5, 6, 8
 _ADDRESSES = 4096
 _HEALTHY_NS = 5_000_000_000  # nanoseconds; an owner may be busy for long
 
@@ -112,6 +112,18 @@ class Slot:
     def set_ready(self, ready: bool) -> None:
         """Set whether the worker accepts connections."""
         self._words[_READY] = ready
+
+    def beat(self) -> None:
+        """Show that the worker's event loop runs."""
+        self._words[_BEATS] += 1
+
+    def end_beats(self) -> None:
+        self._words[_BEATS] = 0
+
+    @property
+    def beats(self) -> int:
+        """Return the beats so far; 0 before the first and after the last."""
+        return self._words[_BEATS]
 
     @property
     def load(self) -> int:
