@@ -4,7 +4,6 @@ what is too old."""
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,8 +16,6 @@ from fairlead.process.backup.origins import Changes, Origin
 from fairlead.process.backup.progress import Progress, size
 from fairlead.process.backup.series import Base, Series, moment
 from fairlead.storage.backend import StorageError
-
-logger = logging.getLogger("fairlead.backup")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
 
