@@ -109,6 +109,13 @@ def value_at(etcd: Etcd, key: str) -> bytes:
     return base64.b64decode(entry["value"])
 
 
+def keys_below(etcd: Etcd, prefix: str) -> list[str]:
+    answer = json.loads(
+        _etcdctl(etcd, "get", "--prefix", "--keys-only", "--write-out=json", prefix)
+    )
+    return [base64.b64decode(entry["key"]).decode() for entry in answer.get("kvs", ())]
+
+
 def _etcdctl(etcd: Etcd, *words: str, value: bytes = b"") -> bytes:
     command = ["etcdctl", "--endpoints", etcd.url, *words]
     environment = {"ETCDCTL_API": "3", "PATH": "/usr/bin:/bin:/usr/local/bin"}

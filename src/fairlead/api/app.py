@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fairlead.api.audit.auditor import Auditor
     from fairlead.api.flow_control.gate import Gate
     from fairlead.api.tracing import RequestTracer
+    from fairlead.storage.store import Store
     from fairlead.storage.workers.page import Slot
 
 logger = Logger("fairlead")
@@ -146,11 +147,21 @@ class Application:
         resource = target.resource
         if resource is None or not resource.plentiful or self.handler.remote(request) is not None:
             return 0
+        if self.store_for(request) is not self.store:
+            return 0
         return (
             self.store.revision
             if target.subresource in _OPTIMISTIC_VERBS.get(target.verb, ())
             else 0
         )
+
+    def store_for(self, request: Request) -> Store:
+        """The store of the resource that a routed request is about; the main one for others."""
+        resource = request.target.resource
+        if resource is None:
+            return self.store
+        api = self.handler.api
+        return api.store_of(api.resources.stored_as(resource.main))
 
     def has_pod_token(self, request: Request) -> bool:
         """Whether the client's token is bound to a pod, which must still exist."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic, time
 from types import MappingProxyType
 
@@ -62,8 +62,11 @@ class Health:
     def _run(self, excluded: set[str]) -> tuple[list[str], bool]:
         lines, failed = [], False
         for name, check in self._checks.items():
+            group = _group_of(name)
             if name in excluded:
                 lines.append(f"[+]{name} excluded: ok")
+            elif group in excluded:
+                lines.append(f"[+]{name} excluded with {group}: ok")
             elif self._passes(name, check):
                 lines.append(f"[+]{name} ok")
             else:
@@ -151,6 +154,13 @@ _FAIR = ("priority-and-fairness-config-consumer", "priority-and-fairness-filter"
 _PLAIN = ("max-in-flight-filter",)
 # All others have the prefix `poststarthook/`.
 _BARE = ("autoregister-completion",)
+# Checks of other etcd clusters, and the checks of the main one that they are excluded with.
+_OVERRIDE, _OVERRIDE_READINESS = "etcd-override-", "etcd-override-readiness-"
+_GROUPS = ((_OVERRIDE_READINESS, "etcd-readiness"), (_OVERRIDE, "etcd"))
+
+
+def _group_of(name: str) -> str | None:
+    return next((group for prefix, group in _GROUPS if name.startswith(prefix)), None)
 
 
 class Progress:
@@ -182,15 +192,17 @@ def named_checks(
     *,
     fair: bool = True,
     of_store: Mapping[str, Check] = MappingProxyType({}),
+    overrides_are_healthy: Sequence[Callable[[], bool]] = (),
 ) -> dict[str, dict[str, Check]]:
-    """The checks by endpoint, with further ones of the store. For `grace` seconds after the start,
-    incomplete stages fail readiness only."""
+    """The checks by endpoint, with further ones of the store and of those in other etcd clusters,
+    which release 1.25 does not check. For `grace` seconds after the start, incomplete stages fail
+    readiness only."""
 
     def ping() -> str | None:
         return None
 
-    def store() -> str | None:
-        return None if store_is_healthy() else "the store does not answer"
+    def answers(is_healthy: Callable[[], bool]) -> Check:
+        return lambda: None if is_healthy() else "the store does not answer"
 
     def shutdown() -> str | None:
         return "the server is shutting down" if is_shutting_down() else None
@@ -208,11 +220,16 @@ def named_checks(
         return {_shown(name): hook(stage, patience) for name, stage in rows.items()}
 
     base: dict[str, Check] = {"ping": ping, "log": ping}
+    store = answers(store_is_healthy)
     alive, ready = dict(base), {**base, "etcd": store}
+    others: dict[str, Check] = {}
     if release.minor >= 36:
         alive["loopback-serving-certificate"] = ping
         ready["etcd-readiness"] = store
-    alive |= {"etcd": store, **of_store, **hooks(grace)}
+        for n, check in enumerate(map(answers, overrides_are_healthy)):
+            others[f"{_OVERRIDE}{n}"] = check
+            ready |= {f"{_OVERRIDE}{n}": check, f"{_OVERRIDE_READINESS}{n}": check}
+    alive |= {"etcd": store, **others, **of_store, **hooks(grace)}
     ready |= {**of_store, "informer-sync": hook(PARTS, 0), **hooks(0), "shutdown": shutdown}
     return {"healthz": alive, "livez": alive, "readyz": ready}
 

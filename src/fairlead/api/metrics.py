@@ -112,7 +112,8 @@ def count_deprecated(resource: Resource) -> None:
 
 class Metrics:
     """Counts in plain dictionaries on the hot path and formats on request. `gather` collects the
-    metrics of the other processes, too; `started` is the start time of the server."""
+    metrics of the other processes, too; `started` is the start time of the server. `others` are the
+    stores of other etcd clusters."""
 
     def __init__(
         self,
@@ -121,8 +122,10 @@ class Metrics:
         started: float | None = None,
         *,
         has_later_names: bool = False,
+        others: Sequence[Store] = (),
     ) -> None:
         self._store = store
+        self._stores = (store, *others)
         self._has_later_names = has_later_names
         self._waits: dict[Labels, list[float]] = {}  # what waiting adds to rows of `_durations`
         self.gather = gather
@@ -227,7 +230,7 @@ class Metrics:
     def _of_storage(self) -> Iterator[Family]:
         objects: Rows = {}
         watchers: Rows = {}
-        for collection in self._store.collections():
+        for collection in chain.from_iterable(store.collections() for store in self._stores):
             shown = (_shown(collection.resource),)
             objects[shown] = len(collection)
             watchers[shown] = sum(1 for _ in collection.audience)
@@ -268,7 +271,7 @@ class Metrics:
         )
         objects: Rows = {}
         received: Rows = {}
-        for collection in self._store.collections():
+        for collection in chain.from_iterable(store.collections() for store in self._stores):
             group, _, name = collection.resource.partition("/")
             key = ("" if group == "core" else group, name)
             objects[key] = len(collection)
@@ -280,7 +283,7 @@ class Metrics:
         text = "Changes of objects that this server has followed since its start."
         name = "apiserver_storage_events_received_total"
         yield Family(name, "counter", text, labels, (), received)
-        size: Rows = {("etcd-0",): self._store.size()}
+        size: Rows = {(f"etcd-{n}",): store.size() for n, store in enumerate(self._stores)}
         text = "Bytes of the store on disk."
         yield _gauge(
             "apiserver_storage_size_bytes", text, size, ("storage_cluster_id",), common=True

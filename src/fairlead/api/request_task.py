@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fairlead.api.app import Application
     from fairlead.api.audit.auditor import Auditor
     from fairlead.api.flow_control.gate import Seat
+    from fairlead.storage.store import Store
 
 _STREAMING = (200, SWITCHING_PROTOCOLS)
 _TOO_MANY_BODIES = "Too many large requests at once, please try again later."
@@ -101,14 +102,17 @@ async def serve_newest(app: Application, request: Request, started: float) -> No
     is_behind = False
     since = app.optimistic_revision(request)
     if not since:
-        is_behind = not await _catch_up(app, request)
+        is_behind = not await _catch_up(app, request, app.store)
         app.handler.route(request)
+        store = app.store_for(request)
+        if store is not app.store and not is_behind:
+            is_behind = not await _catch_up(app, request, store)
     is_behind = limit(request) or is_behind
     await serve(app, request, started, is_behind=is_behind, since=since)
 
 
-async def _catch_up(app: Application, request: Request) -> bool:
-    """Wait until this server has seen every revision that any server had acknowledged before this
+async def _catch_up(app: Application, request: Request, store: Store) -> bool:
+    """Wait until a store has every revision that any server had acknowledged before this
     request. That includes definitions, authorization rules and admission configuration. False if
     the store fails or the deadline passes."""
     if request.query:  # routed again after catching up
@@ -116,7 +120,7 @@ async def _catch_up(app: Application, request: Request) -> bool:
         if limit(request):
             return False
     try:
-        await app.store.log.catch_up()
+        await store.catch_up()
     except StorageError:
         return False
     except asyncio.CancelledError:

@@ -103,7 +103,7 @@ class WatchStream(Answer):
         self.source = source
         self._send_initial = send_initial
         self._send_pending = send_pending
-        self.store = api.store
+        self.store = api.store_of(source.name)
         self._alarms = api.alarms
         self.watcher = source.watcher
         self.framing = framing

@@ -212,7 +212,7 @@ class Controllers:
         ends = [
             self._until(
                 lambda: None,
-                partial(self._api.store.follow, resync=look, replay=False),
+                partial(self._api.store_of(collection.resource).follow, resync=look, replay=False),
                 collection,
                 lambda change: queue.add(_WAKING),
             )
@@ -238,10 +238,11 @@ class Controllers:
     def _follow(
         self, queue: WorkQueue[str], resource: str, keys: Keys, *, replay: bool = True
     ) -> Unfollow:
-        resources, store = self._api.resources, self._api.store
+        resources = self._api.resources
         if not resources.serves(resource):
             return lambda: None
         collection = self._api.collection(resources.named(resource))
+        store = self._api.store_of(collection.resource)
 
         subscription = Subscription(collection, keys, queue, self._backlog)
         deliver = subscription.deliver
@@ -262,7 +263,8 @@ class Controllers:
     ) -> Unfollow:
         """Subscribe to a collection; the returned function unsubscribes and calls `ended`."""
         follow(collection, listen, essential=False)
-        unfollow = partial(self._api.store.unfollow, collection, listen)
+        store = self._api.store_of(collection.resource)
+        unfollow = partial(store.unfollow, collection, listen)
         self._followed[listen] = unfollow
 
         def end() -> None:

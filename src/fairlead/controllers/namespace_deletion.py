@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from fairlead.base.errors import StatusError
+from fairlead.base.errors import StatusError, store_unavailable
 from fairlead.controllers.framework import Follow, Keys, Unfollow, with_fewer
 from fairlead.controllers.namespace_remains import API_SERVICES, Remains
 from fairlead.controllers.versions import (
@@ -22,6 +22,7 @@ from fairlead.operations.options import DeleteOptions
 from fairlead.resources.core.namespaces import CONTENT_FINALIZER
 from fairlead.resources.custom.definition import DEFINITIONS
 from fairlead.resources.registry import Resource
+from fairlead.storage.backend import StorageError
 from fairlead.storage.version import Change
 
 PODS = "core/v1/pods"
@@ -159,7 +160,14 @@ class NamespaceDeletion:
         return list(resources.values())
 
     async def _delete_all(self, resource: Resource, namespace: str) -> StatusError | None:
-        if all(map(is_going, self._api.collection(resource).newest(namespace))):
+        collection = self._api.collection(resource)
+        store = self._api.store_of(collection.resource)
+        if store is not self._api.store:  # the namespace's own revision says nothing about it
+            try:
+                await store.catch_up()
+            except StorageError:
+                return store_unavailable()
+        if all(map(is_going, collection.newest(namespace))):
             return None
         try:
             await self._client.delete_collection(resource.key, namespace, _BACKGROUND)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from math import ceil, frexp
+from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
 from fairlead.admission.chain import Chain
@@ -56,16 +57,27 @@ class Work(Protocol):
 
 class Api:
     """One server's API in one dialect. `admission`, `authentication` and `authorizer` are set after
-    construction, because they need the API themselves."""
+    construction, because they need the API themselves.
+
+    `overrides` are the stores of resources that are kept in another etcd cluster, by their names in
+    the store; `store` has all others. Revisions of two stores cannot be compared.
+    """
 
     authentication: Authentication
     authorizer: Authorizer
 
-    def __init__(self, resources: Resources, store: Store, gates: Gates) -> None:
+    def __init__(
+        self,
+        resources: Resources,
+        store: Store,
+        gates: Gates,
+        overrides: Mapping[str, Store] = MappingProxyType({}),
+    ) -> None:
         self.resources = resources
         self.types = resources.types
         self.dialect: Dialect = resources.dialect
         self.store = store
+        self._overrides = overrides
         self.admission = Chain([])
         self.gates = gates
         self.observers: list[Observer] = []
@@ -89,12 +101,22 @@ class Api:
         collection = self._collections.get(resource.key)
         if collection is None:
             main = resource.main
-            collection = self.store.collection(self.resources.stored_as(main))
+            name = self.resources.stored_as(main)
+            collection = self.store_of(name).collection(name)
             if collection.select_fields is None:
                 collection.select_fields = field_selector(main)
                 collection.api_version = self._recorded_version(main)
             self._collections[resource.key] = collection
         return collection
+
+    def store_of(self, name: str) -> Store:
+        """The store of a collection, by its name."""
+        return self._overrides.get(name, self.store)
+
+    @property
+    def stores(self) -> list[Store]:
+        """The main store, then those of other clusters."""
+        return [self.store, *dict.fromkeys(self._overrides.values())]
 
     def _recorded_version(self, resource: Resource) -> str:
         if resource.custom is not None:

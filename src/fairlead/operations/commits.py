@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import ParamSpec, TypeVar
 
@@ -17,9 +17,10 @@ from fairlead.operations.write_pipeline import check_fence, size_error
 from fairlead.resources.causes import absent
 from fairlead.resources.context import Context
 from fairlead.resources.custom.ownership import Unconverted
-from fairlead.storage.backend import ConditionFailed, Conflict, StorageError
+from fairlead.storage.backend import ConditionFailed, Conflict, Precondition, StorageError
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version
+from fairlead.storage.writes import Companion
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -83,14 +84,20 @@ async def put(
     """Write a prepared object with the preconditions and companion writes of its context. Raises
     Conflict and ConditionFailed."""
     check_fence()
-    requires = context.requires if context is not None else ()
-    alongside = (*context.alongside, *context.claims) if context is not None else ()
+    store = api.store_of(collection.resource)
+    requires: Sequence[Precondition] = context.requires if context is not None else ()
+    alongside: Sequence[Companion] = ()
+    if context is not None:
+        alongside = (*context.alongside, *context.claims)
+    if store is not api.store:
+        await _commit_before(api, operation, requires, alongside)
+        requires = alongside = ()
     while True:
         try:
             with step("Commit") as span:
                 if span is not None:
                     span.note({"resource": operation.resource.key, "key": key})
-                written = await api.store.put(collection, key, value, over, requires, alongside)
+                written = await store.put(collection, key, value, over, requires, alongside)
             break
         except asyncio.CancelledError:
             if context is not None and context.undo:
@@ -100,13 +107,39 @@ async def put(
             if not _drop_managed_fields(operation, value, error):
                 raise size_error(error) from None
     operation.note_written(written, value)
-    api.actors.note(written.revision, operation)
+    if store is api.store:
+        api.actors.note(written.revision, operation)
     for one in alongside:
         if one.version is not None:
             api.actors.note(one.version.revision, operation)
     if over is not None and api.releases_addresses(operation.resource):
         await _release_addresses(api, operation, over, value)
     return written
+
+
+async def _commit_before(
+    api: Api,
+    operation: Operation,
+    requires: Sequence[Precondition],
+    alongside: Sequence[Companion],
+) -> None:
+    """Check the preconditions of a write to another cluster, and commit its companion writes, such
+    as the charge of a quota: no transaction has keys of two clusters. If the write itself fails
+    then, the controllers correct the companions. Raises ConditionFailed."""
+    api.store.check_conditions(requires)
+    if not alongside:
+        return
+    first, *others = alongside
+    collection, key = first.collection, first.key
+    try:
+        first.version = await api.store.put(
+            collection, key, first.value, first.over, requires, others
+        )
+    except Conflict:
+        raise ConditionFailed(Precondition(collection.resource, key)) from None
+    for one in alongside:
+        assert one.version is not None
+        api.actors.note(one.version.revision, operation)
 
 
 def _drop_managed_fields(operation: Operation, value: Object, error: TooLarge | TooDeep) -> bool:
@@ -145,12 +178,12 @@ async def remove(
     """Delete an object from the store; raises Conflict. If `marked`, it is first written so, in the
     same commit if this process owns the store."""
     check_fence()
-    key, last, writes = current.key, current, []
+    store, key, last, writes = api.store_of(collection.resource), current.key, current, []
     if marked is not None:
         with suppress(TooLarge, TooDeep):  # then it is deleted as it is
-            writes.append(api.store.put(collection, key, marked, current))
+            writes.append(store.put(collection, key, marked, current))
             last = collection.pending[key]
-    writes.append(api.store.delete(collection, key, last))
+    writes.append(store.delete(collection, key, last))
     with step("Commit") as span:
         if span is not None:
             span.note({"resource": operation.resource.key, "key": key})
@@ -160,7 +193,8 @@ async def remove(
             raise MarkedOnly from outcome
         if isinstance(outcome, BaseException):
             raise outcome
-        api.actors.note(outcome.revision, operation)
+        if store is api.store:
+            api.actors.note(outcome.revision, operation)
     if api.releases_addresses(operation.resource):
         await _release_addresses(api, operation, current, None)
 

@@ -8,15 +8,16 @@ from fairlead.operations.operation import Operation
 from fairlead.operations.stored_versions import to_requested
 from fairlead.resources.causes import absent
 from fairlead.resources.registry import Resource
+from fairlead.storage.store import Store
 from fairlead.storage.version import Version
 
 WAIT_FOR_REVISION = 3.0
 
 
-async def wait_until(api: Api, revision: int) -> None:
-    """Wait up to 3 s until the store reaches a revision; raises a 504 if it does not."""
-    if revision > api.store.revision and not await api.store.wait_for(revision, WAIT_FOR_REVISION):
-        raise too_large_resource_version(revision, api.store.revision)
+async def wait_until(store: Store, revision: int) -> None:
+    """Wait up to 3 s until a store reaches a revision; raises a 504 if it does not."""
+    if revision > store.revision and not await store.wait_for(revision, WAIT_FOR_REVISION):
+        raise too_large_resource_version(revision, store.revision)
 
 
 def _names_scale(main: Resource) -> bool:
@@ -33,7 +34,7 @@ async def get(api: Api, operation: Operation, revision: int = 0) -> Version:
     """The committed version of an object, at `revision` or newer, in the version of the
     operation."""
     if revision:
-        await wait_until(api, revision)
+        await wait_until(api.store_of(api.collection(operation.resource).resource), revision)
     return await to_requested(operation.resource, stored(api, operation))
 
 

@@ -107,6 +107,7 @@ async def _find(
 ) -> Listing:
     resource = operation.resource
     collection = api.collection(resource)
+    store = api.store_of(collection.resource)
     namespace = operation.namespace if resource.namespaced else ""
     bypasses = options.token or options.limit or options.match == "Exact"
     if options.revision and (bypasses or api.gates["ListRevisionsChecked"]):
@@ -116,17 +117,17 @@ async def _find(
     requested = revision_of(options.revision)
     exact = options.match == "Exact" or (bool(requested) and options.limit and not options.match)
     if exact:
-        if requested > api.store.revision:
+        if requested > store.revision:
             retry_after = None if api.gates["ListRevisionsChecked"] else 1
-            raise too_large_resource_version(requested, api.store.revision, retry_after)
+            raise too_large_resource_version(requested, store.revision, retry_after)
         page = await _snapshot(api, operation, namespace, selection, requested, options.limit, None)
         return Listing(resource, page, requested, namespace)
-    await wait_until(api, requested)
+    await wait_until(store, requested)
     # resourceVersion=0 returns the whole cache: there is no snapshot to page through.
     limit = 0 if options.revision == "0" else options.limit
     if selection:
         await prepare_index(collection, namespace, selection)
-    revision = api.store.revision
+    revision = store.revision
     if not limit:
         versions = await select(collection, namespace, selection)
         return Listing(resource, Page(versions, None, None), revision)
@@ -153,8 +154,9 @@ async def _continued(
     if options.revision not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")
     start_key = _prefix(namespace) + continuation.key
-    revision = continuation.revision if continuation.revision >= 0 else api.store.revision
-    if revision > api.store.revision:
+    newest_revision = api.store_of(api.collection(operation.resource).resource).revision
+    revision = continuation.revision if continuation.revision >= 0 else newest_revision
+    if revision > newest_revision:
         raise bad_request("invalid continue token: it is of a future version")
     try:
         page = await _snapshot(
@@ -179,7 +181,8 @@ async def _snapshot(
     if revision < await first_visible_revision(api, operation, selection, revision):
         raise expired("The resourceVersion for the provided list is too old.")
     try:
-        return await api.store.page(collection, namespace, selection, revision, limit, start_key)
+        store = api.store_of(collection.resource)
+        return await store.page(collection, namespace, selection, revision, limit, start_key)
     except Compacted:
         raise expired("The resourceVersion for the provided list is too old.") from None
 
@@ -191,7 +194,10 @@ async def first_visible_revision(
     A namespace that was deleted after `revision` may have been created again for other users, so
     history before its deletion is hidden. 0 if there is no restriction: the user may read all
     namespaces, or the namespace was not deleted. Raises a 410 if the cache does not reach back far
-    enough."""
+    enough.
+
+    A resource of another cluster has other revisions than the namespace: after a deletion that the
+    cache remembers, only its present is shown."""
     resource = operation.resource
     is_namespace = resource.key == _NAMESPACES
     name = operation.namespace
@@ -201,14 +207,16 @@ async def first_visible_revision(
         return 0
     namespaces = api.collection(api.resources.named(_NAMESPACES))
     namespace = namespaces.get(name)
-    if namespace is not None and namespace.revision <= revision:
+    store = api.store_of(api.collection(resource).resource)
+    is_comparable = store is api.store
+    if namespace is not None and namespace.revision <= revision and is_comparable:
         return 0
     attributes = operation.attributes()._replace(namespace="")
     if await api.allowed(attributes._replace(name="") if is_namespace else attributes):
         return 0
     for change in reversed(namespaces.changes_of(name)):
         if change.kind == DELETED:
-            return change.revision + 1
-    if revision < namespaces.floor:
+            return change.revision + 1 if is_comparable else store.revision
+    if is_comparable and revision < namespaces.floor:
         raise expired(f"too old resource version: {revision} ({namespaces.floor})")
     return 0

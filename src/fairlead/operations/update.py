@@ -157,7 +157,7 @@ async def _store_over(
         if options.dry_run or (
             shown_as_before
             and is_unchanged(resource, current, stored)
-            and not await api.store.is_stale(collection, current)
+            and not await api.store_of(collection.resource).is_stale(collection, current)
         ):
             context.roll_back()
             await api.store.wait_committed(current)

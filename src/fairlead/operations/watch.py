@@ -87,29 +87,31 @@ async def _open(
 ) -> Watch:
     resource = operation.resource
     collection = api.collection(resource)
+    store = api.store_of(collection.resource)
     namespace = operation.namespace if resource.namespaced else ""
     revision = revision_of(options.revision)
     initial = not revision if options.initial is None else options.initial
     if initial and revision:
-        await wait_until(api, revision)
+        await wait_until(store, revision)
     elif not initial:
-        revision = revision or api.store.revision
+        revision = revision or store.revision
     scope = _scope(resource, namespace, selection)
     if not initial:
         begin = await first_visible_revision(api, operation, selection, revision)
-        if revision + 1 < begin:
+        # In another cluster `begin` is its newest revision, whose change is not shown.
+        if revision + (store is api.store) < begin:
             raise expired(f"too old resource version: {revision} ({begin - 1})")
     elif selection:
         await prepare_index(collection, namespace, selection)
-    watcher = Watcher(scope, selection, api.store.revision if initial else revision)
+    watcher = Watcher(scope, selection, store.revision if initial else revision)
     if initial:
         past = _synthetic(collection.resource, collection.current(namespace, selection))
-        api.store.watch(collection, watcher)
+        store.watch(collection, watcher)
         return _new_watch(collection, watcher, past, resource)
     try:
-        changes = api.store.watch(collection, watcher)
+        changes = store.watch(collection, watcher)
     except Compacted as error:
-        raise too_old(error, api.store.floor) from None
+        raise too_old(error, store.floor) from None
     return _new_watch(collection, watcher, _replayed(changes, scope, selection), resource)
 
 

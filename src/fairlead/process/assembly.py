@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from fairlead.admission.catalogue import (
@@ -93,7 +94,8 @@ class StartError(Exception):
 
 class Assembly:
     """The parts of one server. Await `prepare` before serving. `leads` is False if another process
-    of the same server creates the initial objects and runs the controllers."""
+    of the same server creates the initial objects and runs the controllers. `overrides` are the
+    stores of other clusters, by resource."""
 
     def __init__(
         self,
@@ -105,12 +107,13 @@ class Assembly:
         address: str,
         *,
         leads: bool = True,
+        overrides: Mapping[str, Store] = MappingProxyType({}),
     ) -> None:
         self.options = options
         self.dialect = dialect
         self._is_prepared = False
         self.store_checks: Mapping[str, Callable[[], str | None]] = {}  # besides that it answers
-        self.api = self._api(store, resources)
+        self.api = self._api(store, resources, overrides)
         self.api.allocators = self._allocators()
         self.api.reach = self._reach()
         self.authorization = self._authorization()
@@ -148,7 +151,7 @@ class Assembly:
         self._reconciled = ReconciledObjects(self.api, options, pki)
         self.controlling.additional += self._reconciled.controllers
 
-    def _api(self, store: Store, resources: Resources) -> Api:
+    def _api(self, store: Store, resources: Resources, overrides: Mapping[str, Store]) -> Api:
         try:
             gates = parse_gates(",".join(self.options.feature_gates), resources.release)
             if self.options.simulate_nodes:
@@ -158,7 +161,7 @@ class Assembly:
             raise StartError(f"--feature-gates: {error}") from None
         except RuntimeConfigError as error:
             raise StartError(f"--runtime-config: {error}") from None
-        api = Api(resources, store, gates)
+        api = Api(resources, store, gates, overrides)
         api.shortest_watch = self.options.min_request_timeout
         return api
 
@@ -167,7 +170,8 @@ class Assembly:
         resources = self.api.resources
         if resources.serves(key):
             collection = self.api.collection(resources.named(key))
-            self.api.store.follow(collection, listener, essential=True)
+            store = self.api.store_of(collection.resource)
+            store.follow(collection, listener, essential=True)
 
     def _allocators(self) -> ServiceAllocators:
         options = self.options

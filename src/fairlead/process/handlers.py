@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fairlead.api import build_metrics, component_pages, discovery
@@ -26,6 +27,7 @@ from fairlead.process.verbosity import log_requests
 if TYPE_CHECKING:
     from fairlead.api.audit.auditor import Auditor
     from fairlead.process.workers.worker import Worker
+    from fairlead.storage.store import Store
 
 
 def build_application(
@@ -89,9 +91,9 @@ def _powers(options: argparse.Namespace, assembly: Assembly) -> testing_setup.Po
 
 
 def _metrics(assembly: Assembly, worker: Worker | None) -> Metrics:
-    store, has_later_names = assembly.api.store, assembly.api.gates["LaterMetricNames"]
+    (store, *others), has_later_names = assembly.api.stores, assembly.api.gates["LaterMetricNames"]
     if worker is None:
-        return Metrics(store, has_later_names=has_later_names)
+        return Metrics(store, has_later_names=has_later_names, others=others)
     started = worker.worker_slot.started
     metrics = Metrics(store, worker.gather, started, has_later_names=has_later_names)
     worker.answer_for(metrics)
@@ -107,6 +109,10 @@ def _add_component_pages(
 ) -> None:
     flags = {name.replace("_", "-"): value for name, value in vars(options).items()}
     component_pages.ComponentPages(handler, flags, counts, advertised, metrics_type).add()
+
+
+def _is_healthy(store: Store) -> bool:
+    return store.healthy
 
 
 def _add_health(
@@ -127,6 +133,7 @@ def _add_health(
         api.resources.release,
         fair=options.enable_priority_and_fairness,
         of_store=assembly.store_checks,
+        overrides_are_healthy=[partial(_is_healthy, store) for store in api.stores[1:]],
     )
     show_readiness(checks_by_name["readyz"])
     for name, checks in checks_by_name.items():

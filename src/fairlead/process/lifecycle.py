@@ -8,7 +8,7 @@ import gc
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -23,7 +23,7 @@ from fairlead.base.dialect import DIALECTS, Dialect
 from fairlead.base.logs import Logger, log_exit_reason
 from fairlead.codec.configuration_files import ConfigurationError
 from fairlead.codec.types.builtin import BuiltinTypes
-from fairlead.process import encryption
+from fairlead.process import encryption, store_overrides
 from fairlead.process.assembly import Assembly, StartError
 from fairlead.process.backup import UNFINISHED
 from fairlead.process.banner import (
@@ -43,7 +43,7 @@ from fairlead.process.listeners import Acceptor, listen, shown_address
 from fairlead.process.reloading import Reloading, reloadable_parts
 from fairlead.process.service_manager import ServiceManager
 from fairlead.process.stored_release import adopt_release, check_release, follow_release
-from fairlead.process.stores import check_dialect, embedded_log, etcd_log
+from fairlead.process.stores import check_dialect, embedded_log, etcd_log, store_over
 from fairlead.process.tasks import Supervisor
 from fairlead.process.tracing import configuration as tracing_configuration
 from fairlead.process.tracing import exporter as tracing_exporter
@@ -99,6 +99,7 @@ class Server:
         self._manager = ServiceManager()
         self._reloading: Reloading | None = None
         self._encryption: encryption.ServerEncryption | None = None
+        self.overrides: dict[str, Store] = {}  # stores of other clusters, by resource
 
     async def run(self) -> None:
         """Serve until stopped; raises StartError, and FatalError after having served."""
@@ -123,7 +124,8 @@ class Server:
         finally:
             if self._worker is not None:
                 await self._worker.close()
-            await self.store.close()
+            for store in (self.store, *dict.fromkeys(self.overrides.values())):
+                await store.close()
         if self._failure:
             raise FatalError(self._failure)
 
@@ -140,6 +142,7 @@ class Server:
             resources,
             self.address,
             leads=self._worker is None or self._worker.leads,
+            overrides=self.overrides,
         )
         self.api = self.assembly.api
         self._encryption = self._keep_encrypting(resources)
@@ -225,12 +228,8 @@ class Server:
             else:
                 prepare_directory(directory)
             FORMS.limit = self.options.kept_forms_memory
-            store = Store(
-                self._log(resources),
-                retention=self.options.history_retention,
-                history_memory=self.options.history_memory,
-                history_bytes=self.options.history_size,
-            )
+            clusters = store_overrides.clusters_of(self.options, resources)
+            store = store_over(self.options, self._log(resources, clusters))
             await store.open()
             self._contents = describe_contents(store, self.options.storage)
             if len(store.collection(UNFINISHED)):
@@ -240,14 +239,16 @@ class Server:
             follow_release(store, self.release, self.fail)
             if self._worker is not None:
                 self._worker.opened(store)
+            self.overrides = await store_overrides.open_overrides(self.options, resources, clusters)
         except (FileError, StorageError) as error:
             raise StartError(str(error)) from None
         return store
 
-    def _log(self, resources: Resources) -> Log:
+    def _log(self, resources: Resources, elsewhere: Container[str]) -> Log:
+        """Return the log of the main store, which has all resources but those elsewhere."""
         worker = self._worker
         if self.options.storage == "etcd":
-            return etcd_log(self.options, resources)
+            return etcd_log(self.options, resources, holds=lambda name: name not in elsewhere)
         if worker is not None and worker.worker_slot.follows_owner:
             return worker.followed_log()
         scratch = worker.worker_slot.directory if worker is not None else None
@@ -328,7 +329,8 @@ class Server:
         start = self._supervisor.start
         start("renewal of certificates", renewal.run)
         start("looking after connections", connections.enforce_deadlines)
-        start("compaction", self.store.keep_compacting)
+        for store in self.api.stores:
+            start("compaction", store.keep_compacting)
         if self._worker is not None:
             start("telling the parent that this worker runs", self._worker.beat)
             if self._worker.worker_slot.owns_log:
@@ -369,7 +371,8 @@ class Server:
         await self.assembly.leave()
         await first_of(self._stop_now, asyncio.sleep(self.options.shutdown_delay_duration))
         server.close()
-        self.store.end_watches()
+        for store in self.api.stores:
+            store.end_watches()
         if self.api.simulated is not None:
             self.api.simulated.stop_waiting()
         grace = self.options.shutdown_grace

@@ -75,7 +75,8 @@ async def adopt_release(api: Api) -> None:
         logger.info("the store was served as another release of the API", release=recorded)
         count = await _rewrite(api)
         # Clients that watch from before list again: the history has objects of the earlier release.
-        await api.store.compact(api.store.revision)
+        for store in api.stores:
+            await store.compact(store.revision)
         logger.info(
             "the store is served as this release now", release=release.name, rewritten=count
         )
@@ -111,7 +112,7 @@ async def _rewrite(api: Api) -> int:
         keys = list(collection.heads)
         for start in range(0, len(keys), _AT_ONCE):
             rewriting = (
-                _rewrite_object(api.store, collection, key, resource)
+                _rewrite_object(api.store_of(collection.resource), collection, key, resource)
                 for key in keys[start : start + _AT_ONCE]
             )
             for result in await asyncio.gather(*rewriting, return_exceptions=True):

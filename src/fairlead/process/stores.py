@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ from fairlead.storage.store import Store
 if TYPE_CHECKING:
     from fairlead.storage.encryption.keyring import Sealing as Keys
     from fairlead.storage.etcd.rows import Codec
-    from fairlead.storage.log import Source
+    from fairlead.storage.log import Log, Source
 
 _EVENTS = "core/v1/events"
 _NAMESPACES = "core/namespaces"
@@ -58,15 +58,32 @@ def embedded_log(
     return log
 
 
+def store_over(options: argparse.Namespace, log: Log) -> Store:
+    """Return the unopened store over a log, with the limits of the options."""
+    return Store(
+        log,
+        retention=options.history_retention,
+        history_memory=options.history_memory,
+        history_bytes=options.history_size,
+    )
+
+
 def old_names(resources: Resources) -> OldNames:
     """Return the names of format 1 for the resources of a dialect."""
     systems = {name: dialect.system_namespace for name, dialect in DIALECTS.items()}
     return OldNames(resources.old_prefixes(), systems)
 
 
-def etcd_log(options: argparse.Namespace, resources: Resources) -> followed.FollowedLog:
-    """Return the log of an etcd cluster, to which other servers write, too."""
-    source = etcd_source(options, resources, records_release=True)
+def etcd_log(
+    options: argparse.Namespace,
+    resources: Resources,
+    *,
+    urls: Sequence[str] = (),
+    holds: Callable[[str], bool],
+) -> followed.FollowedLog:
+    """Return the log of an etcd cluster, to which other servers write, too; with `urls`, of another
+    one than the main one. `holds` returns whether it keeps a resource."""
+    source = etcd_source(options, resources, urls=urls, holds=holds, records_release=True)
     if options.read_only:
         source = read_only.ReadOnlySource(source)
     log = followed.FollowedLog(source)
@@ -79,16 +96,21 @@ def etcd_source(
     resources: Resources,
     around: Callable[[Codec], Codec] = lambda codec: codec,
     *,
+    urls: Sequence[str] = (),
+    holds: Callable[[str], bool] = lambda resource: True,
     records_release: bool = False,
 ) -> Source:
-    """Return the etcd cluster that the options describe. `around` may wrap its codec. With
+    """Return the etcd cluster that the options describe, or the one at `urls`, in which no epoch is
+    kept. `around` may wrap its codec; `holds` returns whether it keeps a resource. With
     `records_release`, opening the store records the release of this server in it."""
     codec = around(_sealed(options, resources))
     return build_etcd_source(
         options,
         codec,
         _lasting(options, resources),
-        _weighing(resources),
+        _weighing(resources) if not urls else None,
+        urls=urls,
+        holds=holds,
         records_release=records_release,
     )
 

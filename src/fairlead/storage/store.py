@@ -135,6 +135,10 @@ class Store:
         """
         return self._writes.put(collection, key, value, over, requires, companions).written()
 
+    def check_conditions(self, conditions: Sequence[Precondition]) -> None:
+        """Raise ConditionFailed if the cache shows that a precondition does not hold."""
+        self._writes.check_conditions(conditions)
+
     def delete(
         self,
         collection: Collection,

@@ -210,14 +210,19 @@ class Writes:
         ):
             REFUSED.add(of=("conflict",))
             raise Conflict(key)
-        for condition in requires:
+        if requires:
+            self.check_conditions(requires)
+        if current is None:
+            return 0
+        return current.commit.write if current.commit is not None else current.revision
+
+    def check_conditions(self, conditions: Sequence[Precondition]) -> None:
+        """As `Store.check_conditions`."""
+        for condition in conditions:
             version = self._state.collection(condition.resource).latest(condition.key)
             if not condition.holds(version.revision if version is not None else 0):
                 REFUSED.add(of=("condition",))
                 raise ConditionFailed(condition)
-        if current is None:
-            return 0
-        return current.commit.write if current.commit is not None else current.revision
 
     def _resolve(self, requires: Sequence[Precondition]) -> list[Precondition]:
         """Replace revisions in preconditions by the pending writes that will get them, for logs

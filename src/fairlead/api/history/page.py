@@ -126,6 +126,14 @@ class HistoryPage:
         resource = target.resource
         if resource is None or target.subresource or target.rest or target.watch_prefix:
             raise no_such_path()
+        api = self._api
+        if api.store_of(api.resources.stored_as(resource.main)) is not api.store:
+            raise StatusError(
+                404,
+                "NotFound",
+                "there is no history of resources with --etcd-servers-overrides",
+                details={},
+            )
         if target.verb == "watch" or flag(request, "watch"):
             raise bad_request(f"watch: what happens can be watched at {ALL} only")
         if "get" not in resource.verbs or "list" not in resource.verbs:

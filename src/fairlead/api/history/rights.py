@@ -114,8 +114,8 @@ class ServedCollection:
 
 
 class Served:
-    """All served collections by their names in the store; recomputed when the served resources
-    change."""
+    """All served collections of the main store by their names in it; recomputed when the served
+    resources change."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -132,6 +132,8 @@ class Served:
                 for resource in group_version.resources.values():
                     if "list" in resource.verbs and "watch" in resource.verbs:
                         collection = self._api.collection(resource)
+                        if self._api.store_of(collection.resource) is not self._api.store:
+                            continue
                         served = ServedCollection(resource, collection)
                         self._collections.setdefault(collection.resource, served)
         return self._collections

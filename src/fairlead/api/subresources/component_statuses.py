@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from fairlead.api.answers import Answer
 from fairlead.api.list import objects_answer
@@ -15,6 +16,7 @@ from fairlead.operations.views import typed
 from fairlead.resources.behaviour import Object
 from fairlead.resources.core.component_statuses import Probe, component_statuses, find_component
 from fairlead.storage.selection import Selection
+from fairlead.storage.store import Store
 
 
 def _probes(api: Api) -> Mapping[str, Probe]:
@@ -24,14 +26,15 @@ def _probes(api: Api) -> Mapping[str, Probe]:
     def running() -> str:
         return ""
 
-    def store() -> str:
-        return "" if api.store.healthy else "the last write to the store failed"
+    def answers(store: Store) -> str:
+        return "" if store.healthy else "the last write to the store failed"
 
     def scheduler() -> str:
         schedules = api.simulated is not None and api.simulated.has_scheduler
         return "" if schedules else "this server has no scheduler of its own"
 
-    return {"scheduler": scheduler, "controller-manager": running, "etcd-0": store}
+    stores = {f"etcd-{n}": partial(answers, store) for n, store in enumerate(api.stores)}
+    return {"scheduler": scheduler, "controller-manager": running, **stores}
 
 
 async def get_component(api: Api, request: Request, operation: Operation) -> Answer:

@@ -114,13 +114,14 @@ class Elector:
     async def run(self) -> None:
         """Run the work whenever this server leads, until cancelled; raises if the work fails."""
         collection = self._client.collection(LEASES)
-        self._api.store.follow(collection, self._lease.notice, essential=False)
+        store = self._api.store_of(collection.resource)
+        store.follow(collection, self._lease.notice, essential=False)
         try:
             while True:
                 LEADING.set(0, of=(self._lease.name,))
                 await self._election.run()
         finally:
-            self._api.store.unfollow(collection, self._lease.notice)
+            store.unfollow(collection, self._lease.notice)
 
     async def _lead(self) -> None:
         LEADING.set(1, of=(self._lease.name,))

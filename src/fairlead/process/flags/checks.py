@@ -19,9 +19,16 @@ from fairlead.resources.gates import GateError, parse_gates
 from fairlead.resources.registry import Resources
 from fairlead.resources.runtime_config import RuntimeConfigError, apply_runtime_config
 from fairlead.storage.etcd.flags import EtcdFlagError, check_etcd_flags, etcd_flags_without_effect
+from fairlead.storage.etcd.overrides import check_overrides
 
 # Checks by other parts of the server of their own flags.
-_CHECKS = (check_signing_flags, check_etcd_flags, check_servers_flags, check_audit_flags)
+_CHECKS = (
+    check_signing_flags,
+    check_etcd_flags,
+    check_overrides,
+    check_servers_flags,
+    check_audit_flags,
+)
 
 # Flags of later releases, with their gates.
 _GATED_FLAGS = {

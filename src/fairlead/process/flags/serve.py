@@ -36,6 +36,7 @@ from fairlead.resources.core.services.allocation import (
     parse_ports,
 )
 from fairlead.storage.etcd.flags import add_etcd_flags
+from fairlead.storage.etcd.overrides import add_override_flag
 from fairlead.wire.incoming.limits import MAX_CONNECTIONS, MAX_CONNECTIONS_OF_AN_ADDRESS
 from fairlead.wire.outgoing.flags import add_reaching_flags
 
@@ -47,6 +48,7 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     _add_serving_flags(parser)
     add_storage_flags(parser)
     add_etcd_flags(parser, duration, whole_number)
+    add_override_flag(parser)
     _add_api_flags(parser)
     _add_controller_flags(parser)
     add_servers_flags(parser, duration, whole_number)

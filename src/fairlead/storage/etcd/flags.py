@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -59,7 +59,6 @@ def add_etcd_flags(parser: argparse.ArgumentParser, duration: Reads, whole_numbe
         help="how long a lease is reused for new keys with a time to live, which may"
         " live that much longer",
     )
-    flag("--etcd-servers-overrides", action="append", default=[], help=argparse.SUPPRESS)
     for name in _WITHOUT_EFFECT:
         flag(name, type=duration, help=argparse.SUPPRESS)
 
@@ -75,14 +74,9 @@ def _option(options: argparse.Namespace, name: str) -> object:
 
 def check_etcd_flags(options: argparse.Namespace) -> None:
     """Validate the flags; raises EtcdFlagError."""
-    if options.etcd_servers_overrides:
-        raise EtcdFlagError(
-            "--etcd-servers-overrides: resources cannot be kept in different clusters, as they"
-            " share one revision"
-        )
     urls = member_urls(options)
     for url in urls:
-        _check_url(url)
+        check_url("--etcd-servers", url)
     if (options.etcd_certfile is None) != (options.etcd_keyfile is None):
         raise EtcdFlagError("--etcd-certfile and --etcd-keyfile go together")
     for name in ("--etcd-healthcheck-timeout", "--etcd-readycheck-timeout"):
@@ -106,10 +100,9 @@ def trust_of(options: argparse.Namespace) -> channel.Trust:
     return channel.Trust(options.etcd_cafile, options.etcd_certfile, options.etcd_keyfile)
 
 
-def _check_url(url: str) -> None:
-    invalid = EtcdFlagError(
-        f"--etcd-servers: {url!r} is not an address such as https://10.0.0.1:2379"
-    )
+def check_url(flag: str, url: str) -> None:
+    """Raise EtcdFlagError unless `url` is the address of a member."""
+    invalid = EtcdFlagError(f"{flag}: {url!r} is not an address such as https://10.0.0.1:2379")
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.scheme == "unix" and parts.path:
         return
@@ -135,17 +128,21 @@ def build_etcd_source(
     ttl: source.Ttl | None = None,
     weighs: source.Weighs | None = None,
     *,
+    urls: Sequence[str] = (),
+    holds: source.Holds = lambda resource: True,
     records_release: bool = False,
 ) -> source.EtcdSource:
     """Build an unopened source from the flags. `ttl` returns the lifetime of a key, `weighs`
-    whether decisions depend on a resource."""
+    whether decisions depend on a resource, `holds` whether the cluster keeps it. `urls` are the
+    members, by default those of `--etcd-servers`."""
     return source.EtcdSource(
-        [url.rstrip("/") for url in member_urls(options)],
+        [url.rstrip("/") for url in urls or member_urls(options)],
         codec,
         options.etcd_prefix,
         trust_of(options),
         ttl=ttl,
         weighs=weighs,
+        holds=holds,
         lease_reuse=options.lease_reuse_duration_seconds,
         timing=client.DEFAULT_TIMING._replace(
             answer=min(options.etcd_healthcheck_timeout, options.etcd_readycheck_timeout)

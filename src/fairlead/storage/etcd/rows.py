@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from fairlead.base.logs import Logger, Tally
@@ -55,14 +55,23 @@ class Rows:
 
     Values written here are remembered until the feed returns them, which saves decoding. An
     encrypted value without its key is fatal, because a server that took it for missing would act on
-    that; with `leaves_sealed_out` it is skipped like any other unreadable value.
+    that; with `leaves_sealed_out` it is skipped like any other unreadable value. Keys of
+    resources for which `holds` returns False are not served.
     """
 
-    def __init__(self, prefix: bytes, codec: Codec, *, leaves_sealed_out: bool = False) -> None:
+    def __init__(
+        self,
+        prefix: bytes,
+        codec: Codec,
+        *,
+        leaves_sealed_out: bool = False,
+        holds: Callable[[str], bool] = lambda resource: True,
+    ) -> None:
         self._prefix = prefix
         self._below = prefix + b"/"
         self._codec = codec
         self._leaves_sealed_out = leaves_sealed_out
+        self._holds = holds
         # Revisions and forms of the newest values, for resources that have several forms.
         self._forms: dict[tuple[str, str], tuple[int, bytes]] = {}
         self._sent: dict[bytes, tuple[bytes, str, bytes]] = {}
@@ -76,9 +85,10 @@ class Rows:
         if not key.startswith(self._below):
             return None
         try:
-            return self._codec.location(key[len(self._prefix) :].decode())
+            location = self._codec.location(key[len(self._prefix) :].decode())
         except UnicodeDecodeError:
             return None
+        return location if location is not None and self._holds(location[0]) else None
 
     def encode(self, write: Write, key: bytes) -> bytes | None:
         """Return the value to store; None for a deletion."""

@@ -66,6 +66,8 @@ DATABASE_BYTES = REGISTRY.gauge(
 Ttl = Callable[[str, str], int | None]
 # Whether decisions depend on objects of a resource.
 Weighs = Callable[[str], bool]
+# Whether objects of a resource are kept in a cluster.
+Holds = Callable[[str], bool]
 _EPOCH = b"/\0epoch"
 
 
@@ -78,7 +80,10 @@ class EtcdSource:
     nothing is written, not even the marks that show the progress of a watch limited to the prefix.
 
     Writes to resources for which `weighs` returns True move the epoch. Companions of another write
-    do not: requests that depend on them use preconditions.
+    do not: requests that depend on them use preconditions. Without `weighs` there is no epoch.
+
+    With `holds`, the resources for which it returns False are kept in another cluster: what this
+    one has of them is left out.
 
     A store of a newer format is refused. With `records_release`, opening the store records the
     release of this server in it.
@@ -93,6 +98,7 @@ class EtcdSource:
         *,
         ttl: Ttl | None = None,
         weighs: Weighs | None = None,
+        holds: Holds = lambda resource: True,
         lease_reuse: int = 60,
         keys_of_a_lease: int = 1000,
         timing: Timing = DEFAULT_TIMING,
@@ -101,11 +107,11 @@ class EtcdSource:
     ) -> None:
         below = prefix.rstrip("/").encode()
         self.client = Client(urls, trust or Trust(), below + b"/\0", timing)
-        self._rows = Rows(below, codec, leaves_sealed_out=not may_write)
+        self._rows = Rows(below, codec, leaves_sealed_out=not may_write, holds=holds)
         self._ttl = ttl
         self.has_epoch = weighs is not None
         self._weighs = weighs or (lambda resource: False)
-        self._epoch = Epoch(below + _EPOCH)
+        self._epoch = Epoch(below + _EPOCH) if weighs is not None else None
         self._leases = Leases(self.client, lease_reuse, keys_of_a_lease)
         self._compaction = Compaction(self.client)
         self._version = StoreVersion(self.client, below)
