@@ -57,8 +57,11 @@ def test_an_archive_keeps_links() -> None:
 
 
 def test_a_file_of_an_archive_replaces_a_link() -> None:
-    script = f"{_TREE}; mkdir /s /o; echo own > /s/f; ln -s /t/file /o/f; tar cf - -C /s . | tar xf - -C /o"
-    assert shell(f"{script}; cat /t/file /o/f").output == "text\nown\n"
+    script = f"{_TREE}; mkdir /s /o; echo own > /s/f; ln -s /t/file /o/f"
+    assert (
+        shell(f"{script}; tar cf - -C /s . | tar xf - -C /o; cat /t/file /o/f").output
+        == "text\nown\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import zlib
 from time import thread_time
 
 import pytest
-from support.programs import run, shell
+from support.programs import MAX_STEPS, run, shell
 
 from fairlead.controllers.simulation.runtime.commands import FOREVER, MainProcess
 from fairlead.controllers.simulation.runtime.files import MAX_BYTES, Entry, Files, LiveVolume, Mount
