@@ -133,7 +133,6 @@ class Files:
         self.is_read_only = False  # except for mounts and devices
         self.owner = (0, 0)  # the user and the group of new files
         self._mounts = {mount.path: mount for mount in reversed(mounts)}  # the first counts
-        self._volumes = (self.root, *{mount.volume for mount in mounts})
         self._deepest = max((path.count("/") for path in self._mounts), default=0)
         for name in ("/tmp", "/root", "/etc", "/var", "/bin", "/usr", "/dev", "/proc", "/home"):
             self.root.put(name, Entry(None, 0o755))
@@ -165,18 +164,29 @@ class Files:
 
     def _mount_at(self, path: str) -> Mount | None:
         """The mount with the longest path that a path is at or below: it hides what lies there."""
-        found, end = self._mounts.get("/"), 0
+        found = None
+        for mount in self._mounts_on(path):
+            found = mount
+        return found
+
+    def _mounts_on(self, path: str) -> Iterator[Mount]:
+        """The mounts that a path leads through, from the root on."""
+        if "/" in self._mounts:
+            yield self._mounts["/"]
+        end = 0
         for _ in range(self._deepest):
             end = path.find("/", end + 1)
-            found = self._mounts.get(path if end < 0 else path[:end], found)
+            mount = self._mounts.get(path if end < 0 else path[:end])
+            if mount is not None:
+                yield mount
             if end < 0:
                 break
-        return found
 
     def real(self, path: str, *, follows: bool = True) -> str:
         """The path without symbolic links; `follows`: also if the last name is one. Raises
         FileError."""
-        if not any(volume.links for volume in self._volumes):
+        passed = self._mounts_on(path)
+        if not self.root.links and not any(mount.volume.links for mount in passed):
             return path
         names, done = path.split("/")[::-1], "/"
         looked_up = links = 0
