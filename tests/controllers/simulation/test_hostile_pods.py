@@ -13,8 +13,9 @@ from support.simulation import await_nodes
 from support.stalls import Report, prelude
 from support.waiting import eventually
 
-# Each of these held the loop for seconds once.
+# Of CPU time, at most 0.08 when this was written. Each of these held the loop for seconds once.
 _MAX_SECONDS = 0.4
+_PATIENCE = 300.0  # seconds of the wall clock: a busy machine gives the server a fraction of a core
 _PODS = "/api/v1/namespaces/default/pods"
 _SERVICES = "/api/v1/namespaces/default/services"
 _BUSY = ["sh", "-c", "while :; do echo a; done"]
@@ -48,7 +49,7 @@ def _await_running(client: Client, name: str) -> None:
         pod: Object = client.get(f"{_PODS}/{name}").body
         return bool(pod["status"].get("phase") == "Running")
 
-    eventually(is_running, f"{name} runs", patience=60)
+    eventually(is_running, f"{name} runs", patience=_PATIENCE)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_a_pod_with_hundreds_of_containers_leaves_turns_to_others(
     _create(client, "many", 100, container=container)
     _await_running(client, "many")
     assert client.delete(f"{_PODS}/many").status == 200
-    eventually(lambda: client.get(f"{_PODS}/many").status == 404, "it is gone", patience=60)
+    eventually(lambda: client.get(f"{_PODS}/many").status == 404, "it is gone", patience=_PATIENCE)
     assert report.longest() < _MAX_SECONDS
 
 

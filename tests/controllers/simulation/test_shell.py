@@ -5,56 +5,15 @@ from __future__ import annotations
 import tarfile
 import zlib
 from time import thread_time
-from typing import NamedTuple
 
 import pytest
+from support.programs import MAX_STEPS, run, shell
 
 from fairlead.controllers.simulation.runtime.commands import FOREVER, MainProcess
-from fairlead.controllers.simulation.runtime.files import (
-    MAX_BYTES,
-    Entry,
-    Files,
-    Held,
-    LiveVolume,
-    Mount,
-)
-from fairlead.controllers.simulation.runtime.process import Process, Read, Wait, Write, start_first
+from fairlead.controllers.simulation.runtime.files import MAX_BYTES, Entry, Files, LiveVolume, Mount
+from fairlead.controllers.simulation.runtime.memory import Held
+from fairlead.controllers.simulation.runtime.process import Process
 from fairlead.controllers.simulation.runtime.programs import find_program
-
-MAX_STEPS = 5_000
-
-
-class Result(NamedTuple):
-    code: int | None  # None: it was still running
-    output: str
-    errors: str
-    seconds: float
-
-
-def run(*words: str, files: Files | None = None, data: bytes = b"") -> Result:
-    seconds, texts = 0.0, {1: b"", 2: b""}
-    environment = {"HOME": "/root", "GREETING": "good day"}
-    process = Process(list(words), files or Files([]), environment, "host", find_program)
-    program = start_first(process)
-    effect, code = next(program), None
-    for _ in range(MAX_STEPS):
-        sent = b""
-        if isinstance(effect, Write):
-            texts[effect.stream] += effect.data
-        elif isinstance(effect, Wait):
-            seconds += effect.seconds
-        elif isinstance(effect, Read):
-            sent, data = data, b""
-        try:
-            effect = program.send(sent)
-        except StopIteration as stop:
-            code = stop.value
-            break
-    return Result(code, texts[1].decode(), texts[2].decode(), seconds)
-
-
-def shell(script: str, **settings: Files | bytes) -> Result:
-    return run("/bin/sh", "-c", script, "sh", "first", "second", **settings)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from fairlead.api.subresources.container_streams import (
 )
 from fairlead.api.subresources.targets import PORT
 from fairlead.base.errors import bad_request
+from fairlead.base.turns import Turns
 from fairlead.wire.byte_streams import PIECE, ByteStream, open_stream
 from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS, ClientGone
 from fairlead.wire.incoming.websocket import BINARY, NORMAL, PONG, Incoming, closing, message
@@ -43,6 +44,7 @@ _TUNNEL = "SPDY/3.1+"
 _SECONDS_TO_PART = 10.0  # for a client that reads nothing of the remaining data
 _PARSED = 16 * 1024  # bytes that are parsed at once: they may be thousands of frames
 _FEW_FRAMES = 64  # that are handled without a pause for others
+_TURNS = Turns(8)  # of all clients that send: a turn may take some milliseconds
 _MAX_CHANNEL_PORTS = 100  # a byte is the number of a channel
 
 
@@ -115,8 +117,8 @@ class _Plain:
 
     async def receive(self) -> list[tuple[bytes, bool]]:
         """What has arrived, and whether it begins a message; empty at the end."""
-        await asyncio.sleep(0)  # others work between two slices
         data = await self._stream.reader.read(_PARSED)
+        await _TURNS.take()
         return [(data, True)] if data else []
 
     async def send(self, data: bytes) -> None:
@@ -146,8 +148,8 @@ class _Messages(_Plain):
 
     async def receive(self) -> list[tuple[bytes, bool]]:
         while not self._received and not self._is_over:
-            await asyncio.sleep(0)
             data = await self._stream.reader.read(_PARSED)
+            await _TURNS.take()
             if not data:
                 break
             self._incoming.receive(data)
@@ -225,7 +227,7 @@ class _Session:
         """Let others work after some frames."""
         self._handled += 1
         if self._handled % _FEW_FRAMES == 0:
-            await asyncio.sleep(0)
+            await _TURNS.take()
 
     async def run(self, stream: ByteStream) -> None:
         """Forward until the client ends. Raises ConnectionError."""

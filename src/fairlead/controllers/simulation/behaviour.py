@@ -99,6 +99,9 @@ class PodBehaviour:
         return self.named.get(container, self.common)
 
 
+PLAIN = PodBehaviour()  # of a pod about which nothing is said
+
+
 def parse_delay(text: str) -> float:
     """Seconds of a duration such as 5s; raises BehaviourError."""
     try:
@@ -158,6 +161,8 @@ SCRIPT = "script"  # an annotation that is parsed elsewhere, see annotated_scrip
 def pod_behaviour(annotations: Mapping[str, str] | None) -> PodBehaviour:
     """Parse the annotations of a pod. `setting.container` applies to one container. Invalid
     annotations are listed in `problems` and ignored."""
+    if not any(key.startswith(PREFIX) for key in annotations or ()):
+        return PLAIN
     common: dict[str, Any] = {}
     named: dict[str, dict[str, Any]] = {}
     problems = []

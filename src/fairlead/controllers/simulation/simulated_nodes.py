@@ -51,12 +51,12 @@ class SimulatedNodes:
         version = self._nodes.get(name)
         if version is None:
             return None
-        if not has_behaviour(version):
-            return HEALTHY
         known = self._parsed.get(name)
         if known is None or known[0] is not version:
-            annotations = version.object()["metadata"].get("annotations")
-            known = self._parsed[name] = version, node_behaviour(annotations)
+            behaviour = HEALTHY
+            if has_behaviour(version):
+                behaviour = node_behaviour(version.object()["metadata"].get("annotations"))
+            known = self._parsed[name] = version, behaviour
         return known[1]
 
     def answers(self, name: str) -> bool:

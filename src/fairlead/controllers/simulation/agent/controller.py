@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from fairlead.base import clock
 from fairlead.base.caches import BoundedCache
@@ -35,11 +36,12 @@ from fairlead.controllers.simulation.agent.termination import (
     status_at_end,
     with_ended,
 )
-from fairlead.controllers.simulation.behaviour import PodBehaviour, pod_behaviour
+from fairlead.controllers.simulation.behaviour import PLAIN, PodBehaviour, pod_behaviour
 from fairlead.controllers.simulation.behaviours import BEHAVIOURS, Behaviours, concerned_pods
 from fairlead.controllers.simulation.definitions import BEHAVIOURS as DEFINITION
 from fairlead.controllers.simulation.definitions import is_installed
 from fairlead.controllers.simulation.node_behaviour import (
+    HEALTHY,
     NOT_READY,
     READY,
     NodeBehaviour,
@@ -65,6 +67,14 @@ _NO_ADDRESS = PodEvent(
     "FailedCreatePodSandBox",
     "Failed to create pod sandbox: the node has no address left for another pod",
 )
+
+
+class _Sight(NamedTuple):
+    """What decides how a pod goes on: its revision, and how often what applies to it from outside
+    has changed."""
+
+    revision: str
+    changes: int
 
 
 class PodAgents:
@@ -100,6 +110,9 @@ class PodAgents:
             name: AddressPool(pod_network(number))
             for name, number in simulated_nodes.numbers.items()
         }
+        self._addresses = {
+            name: node_address(number) for name, number in simulated_nodes.numbers.items()
+        }
         nodes = api.collection(api.resources.named(NODES))
         self._admission = NodeAdmission(
             nodes, self._collection, lambda node: self._on[node], placed, api.dialect
@@ -113,6 +126,9 @@ class PodAgents:
             name: Recorder(events, simulated_nodes.client(name), agent, name)
             for name in simulated_nodes.numbers
         }
+        # Pods that only run, as they were written last: these need no second look.
+        self._settled: dict[str, _Sight] = {}
+        self._changes = 0  # of nodes and Behaviours
         # Deduplicates events by uid; losing an entry only repeats an event.
         self._recorded: BoundedCache[str, object] = BoundedCache(_MAX_CACHED)
 
@@ -133,6 +149,7 @@ class PodAgents:
     def _definition(self, change: Change) -> Iterable[str]:
         """Follow the Behaviours while they are served."""
         if change.name == DEFINITION:
+            self._changes += 1
             self._unfollow()
             self._unfollow = lambda: None
             if is_installed(change.after):
@@ -140,6 +157,7 @@ class PodAgents:
         return ()
 
     def _behaviour_changed(self, change: Change) -> Iterable[str | None]:
+        self._changes += 1
         namespace = change.key.partition("/")[0]
         pods = self._collection.current(namespace)
         return concerned_pods(change, (pod for pod in pods if pod.key in self._node_of))
@@ -153,6 +171,7 @@ class PodAgents:
             self._on[bound_node].discard(key)
             self._pools[bound_node].give_back(key)
             self._admission.gone(key, bound_node)
+            self._settled.pop(key, None)
             self.probes.forget(key)
         if version is None or node not in self._simulated_nodes:
             return ()
@@ -175,17 +194,22 @@ class PodAgents:
         if change.name not in self._simulated_nodes:
             return ()
         before, after = change.before, change.after
-        if before is None or after is None or change.added or change.deleted:
-            return tuple(self._on[change.name])
-        if not has_behaviour(before) and not has_behaviour(after):
-            return ()
-        old, new = (version.object()["metadata"].get("annotations") for version in (before, after))
-        return () if node_behaviour(old) == node_behaviour(new) else tuple(self._on[change.name])
+        if before is not None and after is not None and not change.added and not change.deleted:
+            if not has_behaviour(before) and not has_behaviour(after):
+                return ()
+            old, new = (each.object()["metadata"].get("annotations") for each in (before, after))
+            if node_behaviour(old) == node_behaviour(new):
+                return ()
+        self._changes += 1
+        return tuple(self._on[change.name])
 
     async def sync(self, key: str) -> float | None:
         version = self._collection.get(key)
         node = self._node_of.get(key)
         if version is None or node is None:
+            return None
+        settled = self._settled.pop(key, None)
+        if settled == _Sight(str(version.revision), self._changes):
             return None
         on_node = self._simulated_nodes.behaviour(node)
         if on_node is None or on_node.state not in (READY, NOT_READY):
@@ -221,7 +245,7 @@ class PodAgents:
         metadata = pod["metadata"]
         key, pool = f"{metadata['namespace']}/{metadata['name']}", self._pools[node]
         host = HostNetwork(
-            node_address(self._simulated_nodes.numbers[node]),
+            self._addresses[node],
             lambda: pool.take(key),
             self._reports_network,
         )
@@ -241,9 +265,12 @@ class PodAgents:
         if rejection is None and not shared and not pool.has_room_for(key):
             self._record_events(node, pod, [_NO_ADDRESS])
             return _NEXT_ATTEMPT
-        progress = step(pod)
+        progress, changes = step(pod), self._changes
         if progress.status != pod["status"]:
             progress = await self._write(pod, progress, step)
+            is_plain = behaviour is PLAIN and on_node is HEALTHY and key in self._node_of
+            if is_plain and progress.only_runs and progress.revision:
+                self._settled[key] = _Sight(progress.revision, changes)
         self._record_events(node, pod, progress.events)
         return None if progress.due is None else max(0.0, progress.due - clock.time())
 
@@ -271,14 +298,17 @@ class PodAgents:
             return {**current, "status": progress.status}
 
         client = self._simulated_nodes.client(pod["spec"]["nodeName"])
+        planned = progress
         try:
-            await client.change(
+            written = await client.change(
                 PODS, metadata["namespace"], metadata["name"], change, "status", "patch"
             )
         except StatusError as error:
             if error.code != 404:
                 raise
             return PodProgress(pod["status"])
+        if progress is planned:
+            progress.revision = written["metadata"]["resourceVersion"]
         return progress
 
     async def _stop(self, pod: Object, behaviour: PodBehaviour, node: str) -> float | None:

@@ -45,11 +45,18 @@ _LATE = "Pod was active on the node longer than the specified deadline"
 
 @dataclass(slots=True)
 class PodProgress:
-    """The new status of a pod, events to record, and the time of the next change."""
+    """The new status of a pod, events to record, and the time of the next change. `revision` is
+    that of the pod with this status, if it was written as planned."""
 
     status: Object
     events: list[PodEvent] = field(default_factory=list)
     due: float | None = None
+    revision: str = ""
+
+    @property
+    def only_runs(self) -> bool:
+        """Whether the pod runs, and time changes nothing."""
+        return self.due is None and self.status.get("phase") == "Running"
 
     def take(self, step: Step) -> Object:
         self.events += step.events

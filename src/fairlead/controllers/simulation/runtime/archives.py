@@ -7,7 +7,8 @@ import posixpath
 import tarfile
 import zlib
 
-from fairlead.controllers.simulation.runtime.files import MAX_BYTES, MAX_FILES, FileError
+from fairlead.controllers.simulation.runtime.files import MAX_BYTES, MAX_FILES, FileError, Files
+from fairlead.controllers.simulation.runtime.links import put_link
 from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
     Process,
@@ -87,6 +88,10 @@ def _create(process: Process, names: list[str], directory: str) -> Program:
                     if entry.data is None:
                         member.type = tarfile.DIRTYPE
                         archive.addfile(member)
+                    elif entry.is_link:
+                        member.type = tarfile.SYMTYPE
+                        member.linkname = entry.data.decode(errors="surrogateescape")
+                        archive.addfile(member)
                     else:
                         member.size = len(entry.data)
                         process.hold(member.size)
@@ -119,13 +124,7 @@ def _extract(process: Process, directory: str) -> Program:
                 path = files.absolute(member.name.lstrip("/"), directory)
                 if not f"{path}/".startswith(f"{directory.rstrip('/')}/"):
                     raise FileError(member.name, "Not within the directory")
-                if member.isdir():
-                    files.make_directory(path, with_parents=True)
-                elif member.isreg():
-                    files.make_directory(posixpath.dirname(path), with_parents=True)
-                    content = archive.extractfile(member)
-                    assert content is not None
-                    files.write(path, content.read(MAX_BYTES + 1), mode=member.mode & 0o777)
+                _put(files, archive, member, path, directory)
     except FileError as failed:
         yield error(f"tar: {failed}\n")
         return _FAILED
@@ -133,6 +132,28 @@ def _extract(process: Process, directory: str) -> Program:
         yield error(f"tar: {failed}\n")
         return 1
     return 0
+
+
+def _put(
+    files: Files, archive: tarfile.TarFile, member: tarfile.TarInfo, path: str, directory: str
+) -> None:
+    """Make a member of an archive at a path. Raises FileError."""
+    if member.isdir():
+        files.make_directory(path, with_parents=True)
+        return
+    files.make_directory(posixpath.dirname(path), with_parents=True)
+    if member.issym():
+        put_link(files, path, member.linkname.encode(errors="surrogateescape"))
+        return
+    old = files.entry(path, follows=False)
+    if old is not None and old.is_link:
+        files.remove(path)
+    if member.islnk():
+        files.write(path, files.read(files.absolute(member.linkname.lstrip("/"), directory)))
+    elif member.isreg():
+        content = archive.extractfile(member)
+        assert content is not None
+        files.write(path, content.read(MAX_BYTES + 1), mode=member.mode & 0o777)
 
 
 def _unpacked(process: Process, data: bytes) -> Reading:

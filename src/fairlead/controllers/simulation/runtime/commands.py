@@ -19,9 +19,10 @@ from fairlead.base.caches import BoundedCache
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.times import parse_time
 from fairlead.controllers.simulation.runtime.computing import ComputingTime
-from fairlead.controllers.simulation.runtime.files import FileError, Files, Volume, memory_of
+from fairlead.controllers.simulation.runtime.files import FileError, Files, Volume
 from fairlead.controllers.simulation.runtime.images import command_of, image_of, own_port
 from fairlead.controllers.simulation.runtime.kernel_files import limits_mount, process_files
+from fairlead.controllers.simulation.runtime.memory import memory_of
 from fairlead.controllers.simulation.runtime.mounts import mounts_of, write_system_files
 from fairlead.controllers.simulation.runtime.network_programs import NETWORK_PROGRAMS
 from fairlead.controllers.simulation.runtime.process import (

@@ -10,6 +10,7 @@ from time import thread_time
 
 _MAX_NAMESPACES = 1_000
 SLICE = 0.003  # seconds that a program or a server computes before other work gets a turn
+_BURST = 0.02  # seconds of pauses of all that nobody keeps: many short commands begin at once
 
 
 @dataclass(slots=True)
@@ -36,7 +37,9 @@ class ComputingTime:
     def pause(self, namespace: str) -> float:
         """Seconds until programs of a namespace may compute again; not positive: they may now."""
         share = self._shares.get(namespace)
-        until = max(self._free_at, share.free_at - self._credit if share is not None else 0.0)
+        until = max(
+            self._free_at - _BURST, share.free_at - self._credit if share is not None else 0.0
+        )
         return until - asyncio.get_running_loop().time()
 
     def spend(self, namespace: str, seconds: float) -> None:

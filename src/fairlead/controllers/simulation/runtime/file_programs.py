@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Mapping
 
 from fairlead.controllers.simulation.runtime.files import Entry, FileError
+from fairlead.controllers.simulation.runtime.links import put_link
 from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
     Process,
@@ -18,7 +19,7 @@ from fairlead.controllers.simulation.runtime.process import (
     operands,
     output,
 )
-from fairlead.controllers.simulation.runtime.system_programs import rights
+from fairlead.controllers.simulation.runtime.system_programs import kind_of, rights
 
 _MAX_TESTED = 300  # words of `test`
 
@@ -46,7 +47,8 @@ def _ls(process: Process) -> Program:
         yield Step()
         path = process.path(name)
         try:
-            entry = process.files.entry(path)
+            follows = "l" not in flags and "d" not in flags
+            entry = process.files.entry(path, follows=follows)
             is_directory = entry is not None and entry.data is None and "d" not in flags
             listed = process.files.list(path) if is_directory or entry is None else [name]
         except FileError as failed:
@@ -55,13 +57,16 @@ def _ls(process: Process) -> Program:
             continue
         shown = [each for each in listed if "a" in flags or not each.startswith("..")]
         for each in shown:
-            inner = process.files.entry(posixpath.join(path, each) if is_directory else path)
+            place = posixpath.join(path, each) if is_directory else path
+            inner = process.files.entry(place, follows=False)
             yield output(_long(each, inner) if "l" in flags and inner else f"{each}\n")
     return code
 
 
 def _long(name: str, entry: Entry) -> str:
-    kind = "d" if entry.data is None else "-"
+    kind = kind_of(entry)[0].replace("f", "-")
+    if entry.is_link and entry.data is not None:
+        name = f"{name} -> {entry.data.decode(errors='surrogateescape')}"
     user, group = ("root" if each == 0 else str(each) for each in (entry.user, entry.group))
     size = len(entry.data or b"")
     return f"{kind}{rights(entry.mode)}    1 {user:<8} {group:<8} {size:>9} Jan  1 00:00 {name}\n"
@@ -89,7 +94,7 @@ def _rm(process: Process) -> Program:
     flags, names = operands(process)
 
     def remove(path: str) -> None:
-        entry = process.files.entry(path)
+        entry = process.files.entry(path, follows=False)
         if entry is not None and entry.data is None and "r" not in flags.lower():
             raise FileError(path, "is a directory")
         process.files.remove(path)
@@ -99,7 +104,9 @@ def _rm(process: Process) -> Program:
 
 def _copy(process: Process) -> Program:
     """`cp` and `mv`."""
-    _, names = operands(process)
+    flags, names = operands(process)
+    moves = posixpath.basename(process.arguments[0]) == "mv"
+    keeps_links = moves or any(flag in flags for flag in "adrRP")
     if len(names) < 2:
         yield error(f"{process.arguments[0]}: missing operand\n")
         return 1
@@ -111,17 +118,20 @@ def _copy(process: Process) -> Program:
         inside = into is not None and into.data is None
         base = posixpath.join(place, posixpath.basename(source)) if inside else place
         copied = []
-        for each in files.walk(source):  # before anything is written: the goal may be within
+        first = source if keeps_links else files.real(source)
+        for each in files.walk(first):  # before anything is written: the goal may be within
             copied.append(each)
             yield Step()
         for path, entry in copied:
             yield Step()
-            goal = base + path[len(source) :]
+            goal = base + path[len(first) :]
             if entry.data is None:
                 files.make_directory(goal, with_parents=True)
+            elif entry.is_link:
+                put_link(files, goal, entry.data)
             else:
                 files.write(goal, entry.data, mode=entry.mode)
-        if posixpath.basename(process.arguments[0]) == "mv":
+        if moves:
             files.remove(source)
 
     code = 0
@@ -193,6 +203,9 @@ def _holds(process: Process, words: list[str]) -> bool:
 def _unary(process: Process, operator: str, operand: str) -> bool:
     if operator in "-z-n" and len(operator) == 2:
         return (operator == "-z") == (operand == "")
+    if operator in ("-L", "-h"):
+        link = process.files.entry(process.path(operand), follows=False)
+        return link is not None and link.is_link
     entry = process.files.entry(process.path(operand))
     if operator == "-f":
         return entry is not None and entry.data is not None

@@ -5,14 +5,15 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, ClassVar, NamedTuple
-from weakref import WeakValueDictionary
+from typing import Any, NamedTuple
+
+from fairlead.controllers.simulation.runtime.memory import Held, Memory
 
 MAX_BYTES = 16 * 1024 * 1024  # of all files of one container or volume, with their paths
 MAX_FILES = 10_000
-MAX_HELD = 512 * 1024 * 1024  # bytes that all containers of this process hold
-MAX_HELD_OF_NAMESPACE = 160 * 1024 * 1024
 _MAX_PATH = 4096
+_MAX_LINKS = 40  # that one path leads through
+_MAX_NAMES = 2_500  # that are looked up for one path
 
 
 class FileError(OSError):
@@ -24,12 +25,13 @@ class FileError(OSError):
 
 
 class Entry(NamedTuple):
-    """A file, or a directory if `data` is None."""
+    """A file, a directory if `data` is None, or a symbolic link to the path in `data`."""
 
     data: bytes | None
     mode: int = 0o644
     user: int = 0
     group: int = 0
+    is_link: bool = False
 
 
 class VolumeRoot(NamedTuple):
@@ -44,56 +46,6 @@ class VolumeRoot(NamedTuple):
 PLAIN = VolumeRoot()
 
 
-class OutOfMemory(Exception):
-    """A program wants more memory than it may have."""
-
-
-class Memory:
-    """How many bytes the containers of one namespace hold."""
-
-    __slots__ = ("__weakref__", "size")
-
-    def __init__(self) -> None:
-        self.size = 0
-
-
-_memories: WeakValueDictionary[str, Memory] = WeakValueDictionary()
-
-
-def memory_of(namespace: str) -> Memory:
-    return _memories.setdefault(namespace, Memory())
-
-
-class Held:
-    """How many bytes of memory something holds, at most `limit`. All of a namespace together hold
-    `MAX_HELD_OF_NAMESPACE`, and all together `MAX_HELD`."""
-
-    __slots__ = ("_memory", "limit", "size")
-    total: ClassVar[int] = 0
-
-    def __init__(self, limit: int, memory: Memory) -> None:
-        self._memory = memory
-        self.limit = limit
-        self.size = 0
-
-    def grow(self, size: int) -> bool:
-        """Whether it may hold so many bytes more."""
-        if size > 0 and (
-            self.size + size > self.limit
-            or self._memory.size + size > MAX_HELD_OF_NAMESPACE
-            or Held.total + size > MAX_HELD
-        ):
-            return False
-        self.size += size
-        self._memory.size += size
-        Held.total += size
-        return True
-
-    def __del__(self) -> None:
-        self._memory.size -= self.size
-        Held.total -= self.size
-
-
 class Volume:
     """The files of one volume, or of a container's own file system. Keys are absolute paths within
     it; the root has none."""
@@ -106,6 +58,7 @@ class Volume:
         memory: Memory | None = None,
     ) -> None:
         self.entries: dict[str, Entry] = {}
+        self.links = 0  # of the entries
         self.root = root
         self.is_read_only = is_read_only
         self._held = Held(MAX_BYTES, memory or Memory())
@@ -125,6 +78,7 @@ class Volume:
         size = len(entry.data or b"") - (len(old.data or b"") if old else -len(path))
         if (old is None and len(self.entries) >= MAX_FILES) or not self._held.grow(size):
             raise FileError(path, "No space left on device")
+        self.links += entry.is_link - (old is not None and old.is_link)
         self.entries[path] = entry
 
     def make_directories(self, path: str) -> None:
@@ -135,7 +89,9 @@ class Volume:
                     self.put(each, Entry(None, self.root.mode, 0, self.root.group or 0))
 
     def remove(self, path: str) -> None:
-        self._held.grow(-len(path) - len(self.entries.pop(path).data or b""))
+        entry = self.entries.pop(path)
+        self.links -= entry.is_link
+        self._held.grow(-len(path) - len(entry.data or b""))
 
 
 class LiveVolume(Volume):
@@ -208,16 +164,57 @@ class Files:
 
     def _mount_at(self, path: str) -> Mount | None:
         """The mount with the longest path that a path is at or below: it hides what lies there."""
-        found, end = self._mounts.get("/"), 0
-        for _ in range(self._deepest):
-            end = path.find("/", end + 1)
-            found = self._mounts.get(path if end < 0 else path[:end], found)
-            if end < 0:
-                break
+        found = None
+        for mount in self._mounts_on(path):
+            found = mount
         return found
 
-    def entry(self, path: str) -> Entry | None:
-        volume, inside, _ = self._resolve(path)
+    def _mounts_on(self, path: str) -> Iterator[Mount]:
+        """The mounts that a path leads through, from the root on."""
+        if "/" in self._mounts:
+            yield self._mounts["/"]
+        end = 0
+        for _ in range(self._deepest):
+            end = path.find("/", end + 1)
+            mount = self._mounts.get(path if end < 0 else path[:end])
+            if mount is not None:
+                yield mount
+            if end < 0:
+                break
+
+    def real(self, path: str, *, follows: bool = True) -> str:
+        """The path without symbolic links; `follows`: also if the last name is one. Raises
+        FileError."""
+        passed = self._mounts_on(path)
+        if not self.root.links and not any(mount.volume.links for mount in passed):
+            return path
+        names, done = path.split("/")[::-1], "/"
+        looked_up = links = 0
+        while names:
+            name = names.pop()
+            if name in ("", ".", ".."):
+                done = posixpath.dirname(done) if name == ".." else done
+                continue
+            looked_up += 1
+            done = posixpath.join(done, name)
+            volume, inside, _ = self._place(done)
+            entry = volume.entry(inside)
+            if entry is None or not entry.is_link or not (names or follows):
+                continue
+            links += 1
+            if links > _MAX_LINKS or looked_up > _MAX_NAMES:
+                raise FileError(path, "Too many levels of symbolic links")
+            target = (entry.data or b"").decode(errors="surrogateescape")
+            done = "/" if target.startswith("/") else posixpath.dirname(done)
+            names += target.split("/")[::-1]
+        return done
+
+    def entry(self, path: str, *, follows: bool = True) -> Entry | None:
+        """What is at a path; `follows`: where it leads to, if it is a symbolic link."""
+        try:
+            volume, inside, _ = self._resolve(self.real(path, follows=follows))
+        except FileError:  # its links lead nowhere
+            return None
         return volume.entry(inside)
 
     def mounted(self) -> Iterator[tuple[str, VolumeRoot]]:
@@ -231,7 +228,8 @@ class Files:
         return path in self._mounts
 
     def file_system(self, path: str) -> str:
-        return self._resolve(path)[0].root.file_system
+        """The kind of the file system of a path. Raises FileError."""
+        return self._resolve(self.real(path))[0].root.file_system
 
     def read(self, path: str) -> bytes:
         """Raises FileError."""
@@ -248,6 +246,7 @@ class Files:
         """Raises FileError."""
         if path == "/dev/null":
             return
+        path = self.real(path)
         volume, inside = self._writable(path)
         old = self.entry(path)
         if old is not None and old.data is None:
@@ -265,6 +264,7 @@ class Files:
 
     def change(self, path: str, **fields: Any) -> None:
         """Change the mode or the owner of a file. Raises FileError."""
+        path = self.real(path)
         entry = self.entry(path)
         if entry is None:
             raise FileError(path, "No such file or directory")
@@ -289,14 +289,26 @@ class Files:
             for parent in reversed(missing):
                 self.make_directory(parent)
             return
-        if self.entry(path) is not None:
+        self._make(path, None, 0o755)
+
+    def link(self, path: str, target: str) -> None:
+        """Make a symbolic link. Raises FileError."""
+        if not target or len(target) > _MAX_PATH:
+            raise FileError(path, "File name too long" if target else "No such file or directory")
+        self._make(path, target.encode(errors="surrogateescape"), 0o777, is_link=True)
+
+    def _make(self, path: str, data: bytes | None, mode: int, *, is_link: bool = False) -> None:
+        """Make what is not there yet. Raises FileError."""
+        path = self.real(path, follows=False)
+        if self.entry(path, follows=False) is not None:
             raise FileError(path, "File exists")
         volume, inside = self._writable(path)
         self._check_parent(path)
-        volume.put(inside, self._new(volume, None, 0o755))
+        volume.put(inside, self._new(volume, data, mode)._replace(is_link=is_link))
 
     def remove(self, path: str) -> None:
-        """Remove a file, or a directory with all it holds. Raises FileError."""
+        """Remove a file, a symbolic link, or a directory with all it holds. Raises FileError."""
+        path = self.real(path, follows=False)
         volume, inside = self._writable(path)
         if inside == "/":
             raise FileError(path, "Device or resource busy")
@@ -312,17 +324,20 @@ class Files:
             raise FileError(path, "No such file or directory")
         if entry.data is not None:
             raise FileError(path, "Not a directory")
+        path = self.real(path)
         volume, inside, _ = self._resolve(path)
         names = {posixpath.basename(name) for name in volume.entries if _parent(name) == inside}
         names |= {posixpath.basename(each) for each in self._mounts if _parent(each) == path}
         return sorted(names)
 
     def walk(self, path: str) -> Iterator[tuple[str, Entry]]:
-        """A file, or a directory with all that is below it. Raises FileError."""
-        if self.entry(path) is None:
+        """A file, or a directory with all that is below it; links are not followed. Raises
+        FileError."""
+        first = self.real(path, follows=False)
+        if self.entry(first, follows=False) is None:
             raise FileError(path, "No such file or directory")
         children = _Children(self._mounts)
-        waiting = [path]
+        waiting = [first]
         while waiting:
             each = waiting.pop()
             volume, inside, _ = self._place(each)
@@ -330,7 +345,7 @@ class Files:
             entry = Entry(None, 0o755) if inside == "/" else volume.entries.get(inside)
             if entry is None:
                 continue  # removed meanwhile
-            yield each, entry
+            yield path + each[len(first) :], entry
             if entry.data is None:
                 waiting += (posixpath.join(each, name) for name in sorted(names, reverse=True))
 

@@ -18,7 +18,8 @@ from fairlead.base import clock
 from fairlead.codec.types.model import Object
 from fairlead.controllers.simulation.runtime.commands import MainProcess, main_process
 from fairlead.controllers.simulation.runtime.computing import SLICE, ComputingTime
-from fairlead.controllers.simulation.runtime.files import MAX_BYTES, Held, OutOfMemory, Volume
+from fairlead.controllers.simulation.runtime.files import MAX_BYTES, Volume
+from fairlead.controllers.simulation.runtime.memory import Held, OutOfMemory
 from fairlead.controllers.simulation.runtime.mounts import new_volume
 from fairlead.controllers.simulation.runtime.process import (
     INTERRUPTED,

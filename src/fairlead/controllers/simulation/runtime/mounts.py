@@ -16,9 +16,9 @@ from fairlead.controllers.simulation.runtime.files import (
     Mount,
     Volume,
     VolumeRoot,
-    memory_of,
 )
 from fairlead.controllers.simulation.runtime.images import image_of
+from fairlead.controllers.simulation.runtime.memory import memory_of
 from fairlead.controllers.simulation.runtime.sources import Sources, hostname_of, sub_path
 from fairlead.controllers.simulation.runtime.surroundings import Network
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from time import thread_time
 from typing import NamedTuple
 
-from fairlead.controllers.simulation.runtime.files import Files, Held, OutOfMemory
+from fairlead.controllers.simulation.runtime.files import Files
+from fairlead.controllers.simulation.runtime.memory import Held, OutOfMemory
 from fairlead.controllers.simulation.runtime.surroundings import Surroundings
 
 STDOUT, STDERR = 1, 2

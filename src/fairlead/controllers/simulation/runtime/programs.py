@@ -15,6 +15,7 @@ from fairlead.controllers.simulation.runtime.arithmetic import evaluate
 from fairlead.controllers.simulation.runtime.file_programs import FILE_PROGRAMS
 from fairlead.controllers.simulation.runtime.files import FileError
 from fairlead.controllers.simulation.runtime.line_programs import LINE_PROGRAMS
+from fairlead.controllers.simulation.runtime.links import LINK_PROGRAMS
 from fairlead.controllers.simulation.runtime.network_programs import NETWORK_PROGRAMS
 from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
@@ -290,6 +291,7 @@ SERVERS: Mapping[str, Callable[[Process], Program]] = {
 PROGRAMS: Mapping[str, Callable[[Process], Program]] = {
     **FILE_PROGRAMS,
     **LINE_PROGRAMS,
+    **LINK_PROGRAMS,
     **NETWORK_PROGRAMS,
     **SERVERS,
     **SYSTEM_PROGRAMS,

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from fairlead.controllers.simulation.runtime.expansion import Expanding, Expansion, matches
-from fairlead.controllers.simulation.runtime.files import MAX_BYTES, FileError, Held, OutOfMemory
+from fairlead.controllers.simulation.runtime.files import MAX_BYTES, FileError
+from fairlead.controllers.simulation.runtime.memory import Held, OutOfMemory
 from fairlead.controllers.simulation.runtime.process import (
     INTERRUPTED,
     NOT_FOUND,

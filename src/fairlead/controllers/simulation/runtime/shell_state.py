@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from fairlead.controllers.simulation.runtime.files import Held, OutOfMemory
+from fairlead.controllers.simulation.runtime.memory import Held, OutOfMemory
 from fairlead.controllers.simulation.runtime.process import Process, Program
 from fairlead.controllers.simulation.runtime.shell_nodes import Command
 

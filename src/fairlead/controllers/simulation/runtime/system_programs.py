@@ -46,7 +46,7 @@ def _stat(process: Process) -> Program:
     code = 0
     for name in names:
         path = process.path(name)
-        entry = process.files.entry(path)
+        entry = process.files.entry(path, follows=False)
         if entry is None:
             yield error(f"stat: can't stat '{name}': No such file or directory\n")
             code = 1
@@ -56,11 +56,11 @@ def _stat(process: Process) -> Program:
 
 
 def _facts(form: str, name: str, entry: Entry, system: str) -> str:
-    is_directory = entry.data is None
+    letter, kind = kind_of(entry)
     values = {
         "a": f"{entry.mode:o}",
-        "A": ("d" if is_directory else "-") + rights(entry.mode),
-        "F": "directory" if is_directory else "regular file",
+        "A": ("-" if letter == "f" else letter) + rights(entry.mode),
+        "F": kind,
         "g": str(entry.group),
         "n": name,
         "s": str(len(entry.data or b"")),
@@ -69,6 +69,13 @@ def _facts(form: str, name: str, entry: Entry, system: str) -> str:
         "%": "%",
     }
     return re.sub("%(.)", lambda match: values.get(match[1], match[0]), form)
+
+
+def kind_of(entry: Entry) -> tuple[str, str]:
+    """The letter that `find -type` has for a kind of file, and its name."""
+    if entry.data is None:
+        return "d", "directory"
+    return ("l", "symbolic link") if entry.is_link else ("f", "regular file")
 
 
 def rights(mode: int) -> str:
@@ -103,7 +110,7 @@ def _change(process: Process) -> Program:
 
 def _below(process: Process, path: str) -> Iterator[str]:
     """A file, or a directory with all that is below it. Raises FileError."""
-    return (inner for inner, _ in process.files.walk(path))
+    return (inner for inner, entry in process.files.walk(path) if not entry.is_link)
 
 
 def _change_of(program: str, wanted: str) -> Callable[[Entry | None], dict[str, int]]:
@@ -124,7 +131,7 @@ def _change_of(program: str, wanted: str) -> Callable[[Entry | None], dict[str, 
 
 
 def _find(process: Process) -> Program:
-    """`find [DIRECTORY...] [-type f|d] [-name PATTERN]`"""
+    """`find [DIRECTORY...] [-type f|d|l] [-name PATTERN]`"""
     words = process.arguments[1:]
     at = next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
     places, rules = words[:at] or ["."], dict(zip(words[at::2], words[at + 1 :: 2], strict=False))
@@ -135,7 +142,7 @@ def _find(process: Process) -> Program:
         try:
             for inner, entry in process.files.walk(path):
                 yield Step()
-                is_wanted = not kind or (entry.data is None) == (kind == "d")
+                is_wanted = kind in ("", kind_of(entry)[0])
                 if is_wanted and matches(posixpath.basename(inner), pattern):
                     yield output(f"{place.rstrip('/')}{inner[len(path.rstrip('/')) :]}\n")
         except FileError as failed:
