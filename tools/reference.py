@@ -109,7 +109,7 @@ def _command_flags(name: str) -> list[argparse.Action]:
 
     reader = ArgumentReader(prog=f"fairlead {name}", add_help=False)
     import_module(_command_module(name)).add_flags(reader)
-    return _shown(reader._actions)
+    return _shown(dict.fromkeys(reader.flags.values()))
 
 
 def _command_module(name: str) -> str:
@@ -122,7 +122,7 @@ def _connection_flags() -> list[argparse.Action]:
 
     reader = ArgumentReader(prog="fairlead", add_help=False)
     add_connection_flags(reader)
-    return _shown(reader._actions)
+    return _shown(dict.fromkeys(reader.flags.values()))
 
 
 def _command_row(name: str, usage: str, text: str) -> Row:

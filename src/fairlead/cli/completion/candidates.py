@@ -83,7 +83,7 @@ def _reader(name: str) -> ArgumentReader:
 
 def _words(line: CommandLine) -> Iterator[tuple[str, str]]:
     current = line.current
-    actions = line.reader._option_string_actions
+    actions = line.reader.flags
     flag, sign, begun = current.partition("=")
     if sign and _wants_value(line.reader, flag):
         for word, description in _matching(
@@ -103,7 +103,7 @@ def _words(line: CommandLine) -> Iterator[tuple[str, str]]:
 
 def _wants_value(reader: ArgumentReader, word: str) -> bool:
     """Whether the word is a flag that needs a value."""
-    action = reader._option_string_actions.get(word)
+    action = reader.flags.get(word)
     return action is not None and action.nargs != 0
 
 
