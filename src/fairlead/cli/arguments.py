@@ -60,7 +60,7 @@ class ArgumentReader(argparse.ArgumentParser):
         self.keeps_behind = False  # whether words after `--` are returned apart, in `behind`
         self._bare: dict[str, str] = {}
 
-    def add_argument(self, *names: str, **settings: Any) -> argparse.Action:  # type: ignore[override]
+    def add_argument(self, *names: str, **settings: Any) -> argparse.Action:
         if "type" in settings:
             settings["type"] = _value_reader(names, settings["type"])
         add = self._section.add_argument if self._section else super().add_argument
