@@ -106,14 +106,11 @@ def with_most_used_flags(text: str) -> str:
 
 def _command_flags(name: str) -> list[argparse.Action]:
     from fairlead.cli.arguments import ArgumentReader
+    from fairlead.cli.catalog import module_of
 
     reader = ArgumentReader(prog=f"fairlead {name}", add_help=False)
-    import_module(_command_module(name)).add_flags(reader)
-    return _shown(reader._actions)
-
-
-def _command_module(name: str) -> str:
-    return f"fairlead.cli.commands.{name.replace(' ', '.').replace('-', '_')}"
+    import_module(module_of(name)).add_flags(reader)
+    return _shown(dict.fromkeys(reader.flags.values()))
 
 
 def _connection_flags() -> list[argparse.Action]:
@@ -122,7 +119,7 @@ def _connection_flags() -> list[argparse.Action]:
 
     reader = ArgumentReader(prog="fairlead", add_help=False)
     add_connection_flags(reader)
-    return _shown(reader._actions)
+    return _shown(dict.fromkeys(reader.flags.values()))
 
 
 def _command_row(name: str, usage: str, text: str) -> Row:

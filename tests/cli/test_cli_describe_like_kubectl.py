@@ -48,6 +48,9 @@ CHANGED_AFTER_1_27 = (
     "configmap/settings configmap/empty",
     "services",
     "ingress/paths",
+)
+# Node selectors and tolerations of pod templates were added to these in 1.30.
+SAME_SINCE_1_30 = (
     "deployments,replicasets,replicationcontrollers,statefulsets,daemonsets",
     "jobs,cronjobs",
 )
@@ -74,10 +77,19 @@ def _nearest() -> tuple[str, int]:
     assert KUBECTL is not None
     others = sorted(Path(KUBECTL).resolve().parent.glob("kubectl.1.[23][0-9]"))
     program = next((str(other) for other in others if other.suffix >= ".25"), KUBECTL)
+    return program, _minor(program)
+
+
+def _present() -> tuple[str, int]:
+    assert KUBECTL is not None
+    return KUBECTL, _minor(KUBECTL)
+
+
+def _minor(program: str) -> int:
     result = subprocess.run(
         [program, "version", "--client", "-o", "json"], capture_output=True, text=True, check=True
     )
-    return program, int(re.sub(r"\D", "", json.loads(result.stdout)["clientVersion"]["minor"]))
+    return int(re.sub(r"\D", "", json.loads(result.stdout)["clientVersion"]["minor"]))
 
 
 class Both:
@@ -89,9 +101,10 @@ class Both:
         self.program, self.minor = _nearest()
         self.kubectl.command[0] = self.program
 
-    def ran(self, *words: str) -> tuple[Ran, Ran]:
+    def ran(self, *words: str, program: str = "") -> tuple[Ran, Ran]:
+        kubectl, *flags = self.kubectl.command
         done = subprocess.run(
-            [*self.kubectl.command, "describe", *words],
+            [program or kubectl, *flags, "describe", *words],
             capture_output=True,
             text=True,
             timeout=60,
@@ -100,10 +113,10 @@ class Both:
         theirs = Ran(done.returncode, done.stdout, done.stderr)
         return self.fairlead.run("describe", *words), theirs
 
-    def agree(self, *words: str) -> Ran:
+    def agree(self, *words: str, program: str = "") -> Ran:
         """Ages move and sentences differ; everything else is the same to the byte. Gives ours."""
         for _ in range(_TRIES):
-            ours, theirs = self.ran(*words)
+            ours, theirs = self.ran(*words, program=program)
             if _still(ours) == _still(theirs):
                 break
         assert _still(ours) == _still(theirs)
@@ -165,6 +178,14 @@ def test_kinds_are_described_as_kubectl_of_that_time_does(both: Both, words: str
     if both.minor > 27:
         pytest.skip(f"not compared: kubectl 1.{both.minor} shows more of {words} than 1.25 did")
     assert "Name:" in both.agree(*words.split()).out
+
+
+@pytest.mark.parametrize("words", SAME_SINCE_1_30)
+def test_kinds_are_described_as_the_present_kubectl_does(both: Both, words: str) -> None:
+    program, minor = _present()
+    if minor < 30:
+        pytest.skip(f"not compared: kubectl 1.{minor} shows less of {words}")
+    assert "Name:" in both.agree(*words.split(), program=program).out
 
 
 @pytest.mark.parametrize("words", WORDS)

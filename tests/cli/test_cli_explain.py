@@ -8,58 +8,80 @@ import pytest
 from support.commands import Commands
 from support.namespaces import Space, random_word
 
-from fairlead.cli.commands.explain import wrapped
+from fairlead.cli.explain.older_page import wrapped
+from fairlead.cli.explain.page import folded
 
 
 def test_a_kind_and_its_fields(fairlead: Commands) -> None:
     output = fairlead("explain", "cm")
-    assert output.startswith("KIND:     ConfigMap\nVERSION:  v1\n\nDESCRIPTION:\n     ")
+    assert output.startswith("KIND:       ConfigMap\nVERSION:    v1\n\nDESCRIPTION:\n    ")
     assert "\nFIELDS:\n" in output
-    assert "\n   data\t<map[string]string>\n     " in output
-    assert "\n   metadata\t<Object>\n" in output
+    assert "\n  data\t<map[string]string>\n    " in output
+    assert "\n  metadata\t<ObjectMeta>\n" in output
 
 
 def test_a_field_with_fields(fairlead: Commands) -> None:
     lines = fairlead("explain", "pods.spec.containers").splitlines()
-    assert lines[:4] == ["KIND:     Pod", "VERSION:  v1", "", "RESOURCE: containers <[]Object>"]
-    assert "   name\t<string> -required-" in lines
+    assert lines[:4] == ["KIND:       Pod", "VERSION:    v1", "", "FIELD: containers <[]Container>"]
+    assert "  name\t<string> -required-" in lines
 
 
-def test_a_field_of_its_own(fairlead: Commands) -> None:
+def test_the_group_stands_above_the_kind(fairlead: Commands) -> None:
     lines = fairlead("explain", "deploy.spec.replicas").splitlines()
-    assert lines[:4] == [
-        "KIND:     Deployment",
-        "VERSION:  apps/v1",
+    assert lines[:7] == [
+        "GROUP:      apps",
+        "KIND:       Deployment",
+        "VERSION:    v1",
         "",
-        "FIELD:    replicas <integer>",
+        "FIELD: replicas <integer>",
+        "",
+        "",
     ]
-    assert lines[5] == "DESCRIPTION:"
+    assert lines[7] == "DESCRIPTION:"
+
+
+def test_the_values_of_an_enumeration_are_listed(fairlead: Commands) -> None:
+    assert "FIELD: type <string>\nENUM:\n    Recreate\n    RollingUpdate\n\n" in fairlead(
+        "explain", "deploy.spec.strategy.type"
+    )
+    assert "  type\t<string>\n  enum: Recreate, RollingUpdate\n" in fairlead(
+        "explain", "deploy.spec.strategy"
+    )
 
 
 def test_the_tree_of_fields(fairlead: Commands) -> None:
     lines = fairlead("explain", "deploy.spec.selector", "--recursive").splitlines()
     at = lines.index("FIELDS:")
     assert lines[at + 1 :] == [
-        "   matchExpressions\t<[]Object>",
-        "      key\t<string>",
-        "      operator\t<string>",
-        "      values\t<[]string>",
-        "   matchLabels\t<map[string]string>",
+        "  matchExpressions\t<[]LabelSelectorRequirement>",
+        "    key\t<string> -required-",
+        "    operator\t<string> -required-",
+        "    values\t<[]string>",
+        "  matchLabels\t<map[string]string>",
+        "",
     ]
 
 
+def test_the_older_layout_can_be_chosen(fairlead: Commands) -> None:
+    lines = fairlead("explain", "deploy.spec", "--output=plaintext-openapiv2").splitlines()
+    assert lines[:4] == ["KIND:     Deployment", "VERSION:  apps/v1", "", "RESOURCE: spec <Object>"]
+    assert "   template\t<Object> -required-" in lines
+
+
 def test_a_type_that_contains_itself_ends(fairlead: Commands) -> None:
-    assert "openAPIV3Schema\t<Object>" in fairlead("explain", "crd", "--recursive")
+    assert "openAPIV3Schema\t<JSONSchemaProps>" in fairlead("explain", "crd", "--recursive")
 
 
 @pytest.mark.both_dialects
 def test_a_group_or_a_version_can_be_named(fairlead: Commands) -> None:
     group = fairlead.space.dialect.group_name("networking.@")
-    assert "FIELD:    ingressClassName" in fairlead(
+    assert "FIELD: ingressClassName" in fairlead(
         "explain", f"ingresses.{group}.spec.ingressClassName"
     )
     output = fairlead("explain", "hpa", "--api-version=autoscaling/v1")
-    assert "VERSION:  autoscaling/v1\n" in output
+    assert (
+        "GROUP:      autoscaling\nKIND:       HorizontalPodAutoscaler\nVERSION:    v1\n" in output
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,11 +118,24 @@ def test_custom_kinds_are_explained_too(space: Space) -> None:
     ran = commands.run("explain", plural)
     while ran.code:  # until it is served
         ran = commands.run("explain", plural)
-    assert "     A thing ^[[31mof ours.\n" in ran.out
-    assert "FIELD:    size <integer>" in commands("explain", f"{plural}.spec.size")
+    assert "    A thing ^[[31mof ours.\n" in ran.out
+    assert "FIELD: size <integer>" in commands("explain", f"{plural}.spec.size")
 
 
-def test_descriptions_are_folded_and_lists_are_kept() -> None:
+def test_descriptions_keep_their_lines_and_long_ones_are_folded() -> None:
+    text = f"{'word ' * 20}\nand more:\n- one\n\n    code  stays\nlast"
+    assert list(folded(text)) == [
+        f"    {'word ' * 14}word",
+        f"    {'word ' * 4}word",
+        "    and more:",
+        "    - one",
+        "    ",
+        "        code  stays",
+        "    last",
+    ]
+
+
+def test_descriptions_of_the_older_layout_are_folded_and_lists_are_kept() -> None:
     text = f"{'word ' * 20}\nand more:\n- one\n- two\n\n    code  stays\nlast"
     assert list(wrapped(text, 5)) == [
         f"     {'word ' * 14}word",

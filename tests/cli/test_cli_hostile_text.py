@@ -52,6 +52,9 @@ WORDS = {
     "run": "r1 --image=HOSTILE; HOSTILE --image=i; r2 --image=i --env=HOSTILE",
     "expose": "deployment web --port=80 --name=e1; deployment HOSTILE; cm a; -f FILE",
     "apply": "-f FILE; -f FILE --client-side; -f FILE -o yaml",
+    "apply view-last-applied": "cm a; cm HOSTILE; -f FILE",
+    "apply set-last-applied": "-f FILE; -f FILE --create-annotation -o yaml; -f HOSTILE",
+    "apply edit-last-applied": "cm a; cm HOSTILE",
     "diff": "-f FILE; -f FILE --show-managed-fields",
     "edit": "cm a; cm a -o json",
     "patch": 'cm a -p {"data":{"b":"HOSTILE"}}; cm a -p HOSTILE; cm a --type=json -p [1]',
@@ -82,6 +85,7 @@ WORDS = {
     "rollout resume": "deployment web",
     "simulate node": "HOSTILE --silent 1s; HOSTILE --pressure HOSTILE; HOSTILE --silent HOSTILE",
     "auth can-i": "get HOSTILE; HOSTILE pods; --list; get /HOSTILE",
+    "auth reconcile": "-f FILE; -f HOSTILE",
     "auth whoami": "; -o json; -o yaml",
     "auth why": "get pods; get HOSTILE; --as HOSTILE get pods",
     "certificate approve": "HOSTILE; nosuch",
@@ -111,6 +115,7 @@ WORDS = {
     "config delete-user": "bHOSTILE; HOSTILE",
     "config set": "users.HOSTILE.x y; HOSTILE x; current-context HOSTILE",
     "config unset": "HOSTILE; users.nosuchHOSTILE",
+    "options": "",
     "completion": "bash; HOSTILE",
 }
 

@@ -102,6 +102,28 @@ secretGenerator:
     assert objects["ConfigMap/dev-settings-5m9tg7g54f"]["data"] == {"a": "1", "b": "two"}
 
 
+def test_a_value_is_put_into_fields_and_paths(tmp_path: Path) -> None:
+    transformer = """\
+apiVersion: builtin
+kind: ValueAddTransformer
+metadata: {name: x}
+value: hello
+targets:
+- {fieldPath: metadata/annotations/note}
+- {selector: {kind: ConfigMap}, fieldPath: data/path, filePathPosition: 2}
+- {selector: {kind: Secret}, fieldPath: data/other}
+"""
+    folder = tree(
+        tmp_path,
+        settings="{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {path: a/b/c}}",
+        add=transformer,
+        kustomization="resources: [settings.yaml]\ntransformers: [add.yaml]\n",
+    )
+    value = built(folder)["ConfigMap/a"]
+    assert value["metadata"]["annotations"] == {"note": "hello"}
+    assert value["data"] == {"path": "a/hello/b/c"}
+
+
 def test_an_overlay_patches_its_base_and_what_it_patches_comes_first(tmp_path: Path) -> None:
     folder = tree(
         tmp_path,

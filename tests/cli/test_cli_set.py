@@ -48,7 +48,7 @@ def test_variables_are_set_removed_and_listed(web: Commands) -> None:
     web("set", "env", "deployment/web", "A-", "B=3")
     assert container(web)["env"] == [{"name": "B", "value": "3"}]
     out = web("set", "env", "deployment/web", "--list")
-    assert out == "# deployments/web, container c\nB=3\n"
+    assert out == "# Deployment web, container c\nB=3\n"
 
 
 def test_variables_come_from_a_config_map_and_become_plain_again(web: Commands) -> None:
@@ -59,6 +59,24 @@ def test_variables_come_from_a_config_map_and_become_plain_again(web: Commands) 
     assert entry == {"name": "APP_LOG_LEVEL", "valueFrom": {"configMapKeyRef": reference}}
     web("set", "env", "deploy/web", "APP_LOG_LEVEL=low")
     assert container(web)["env"] == [{"name": "APP_LOG_LEVEL", "value": "low"}]
+
+
+def test_new_variables_stand_behind_those_they_may_refer_to(web: Commands) -> None:
+    web("set", "env", "deploy/web", "B=1")
+    web("set", "env", "deploy/web", "A=$(B)", "B=2")
+    assert [entry["name"] for entry in container(web)["env"]] == ["B", "A"]
+
+
+def test_variables_are_listed_with_the_values_of_their_sources(web: Commands) -> None:
+    web.space.secrets.create("keys", stringData={"key": "open"})
+    web("set", "env", "deploy/web", "--from=secret/keys")
+    words = ("set", "env", "deploy/web", "--list")
+    assert "\n# KEY from secret keys, key key\n" in web(*words)
+    assert "\nKEY=open\n" in web(*words, "--resolve")
+    web.space.secrets.remove("keys")
+    ran = web.run(*words, "--resolve")
+    assert "\n# KEY from secret keys, key key\n" in ran.out
+    assert ran.errors == 'error retrieving reference for KEY: secrets "keys" not found\n'
 
 
 def test_existing_variables_stay_without_overwrite(web: Commands) -> None:

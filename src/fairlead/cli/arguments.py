@@ -6,8 +6,8 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, Protocol
 
 from fairlead.cli import suggestions
 from fairlead.cli.errors import UsageError
@@ -42,16 +42,37 @@ class Switch(argparse.Action):
         setattr(namespace, self.dest, True)
 
 
+class _Section(Protocol):
+    def add_argument(self, *names: str, **settings: Any) -> argparse.Action: ...
+
+
 class ArgumentReader(argparse.ArgumentParser):
     """The flags of one command. Raises UsageError where argparse would exit the process."""
 
     def __init__(self, *, words: Sequence[str] = (), **settings: Any) -> None:
         """`words` are the words to be read; commands with several forms choose their flags by
         them."""
+        self.flags: dict[str, argparse.Action] = {}  # by each of their names
+        self._positional: argparse.Action | None = None  # the first one
+        self._section: _Section | None = None
         super().__init__(allow_abbrev=False, formatter_class=Help, exit_on_error=True, **settings)
         self.words = tuple(words)
         self.keeps_behind = False  # whether words after `--` are returned apart, in `behind`
         self._bare: dict[str, str] = {}
+
+    def add_argument(self, *names: str, **settings: Any) -> argparse.Action:
+        if "type" in settings:
+            settings["type"] = _value_reader(names, settings["type"])
+        add = self._section.add_argument if self._section else super().add_argument
+        action = add(*names, **settings)
+        self.flags |= dict.fromkeys(action.option_strings, action)
+        if not action.option_strings and self._positional is None:
+            self._positional = action
+        return action
+
+    def begin_section(self, title: str) -> None:
+        """Let the flags that are added from now on stand under a title in the help."""
+        self._section = self.add_argument_group(title)
 
     def add_switch(self, *names: str, help: str, **settings: Any) -> None:
         self.add_argument(*names, action=Switch, help=help, **settings)
@@ -81,7 +102,7 @@ class ArgumentReader(argparse.ArgumentParser):
 
     def unused(self, names: Sequence[str]) -> list[str]:
         """The subset of these flag names that the command does not define."""
-        return [name for name in names if name not in self._option_string_actions]
+        return [name for name in names if name not in self.flags]
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Raises UsageError."""
@@ -96,12 +117,10 @@ class ArgumentReader(argparse.ArgumentParser):
             setattr(options, name, False)
         options.behind = behind if self.keeps_behind else []
         if behind and not self.keeps_behind:
-            plain = next(
-                (positional for positional in self._actions if not positional.option_strings), None
-            )
-            if plain is None:
+            if self._positional is None:
                 raise UsageError(f"unexpected argument {behind[0]!r}")
-            setattr(options, plain.dest, [*getattr(options, plain.dest), *behind])
+            dest = self._positional.dest
+            setattr(options, dest, [*getattr(options, dest), *behind])
         return options
 
     def _sorted(self, words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
@@ -125,10 +144,10 @@ class ArgumentReader(argparse.ArgumentParser):
         name, sign, value = word.partition("=")
         if not word.startswith("--"):  # short flags may be combined, with a value after the last
             name, sign, value = word[:2], "=" if word[2:] else "", word[2:].removeprefix("=")
-        action = self._option_string_actions.get(name)
+        action = self.flags.get(name)
         if action is None:
             if word.startswith("--"):
-                close = suggestions.similar_flags(name, self._option_string_actions)
+                close = suggestions.similar_flags(name, self.flags)
                 raise UsageError(f"unknown flag: {name}" + (f" ({close})" if close else ""))
             raise UsageError(f"unknown shorthand flag: {name[1:]!r} in {word}")
         if action.nargs == 0:
@@ -158,21 +177,13 @@ class ArgumentReader(argparse.ArgumentParser):
     ) -> None:
         is_on = parse_bool(value)
         if is_on is None:
-            raise _wrong_value(action, value, f'strconv.ParseBool: parsing "{value}"' + _SYNTAX)
+            why = f'strconv.ParseBool: parsing "{value}"' + _SYNTAX
+            raise _wrong_value(action.option_strings, value, why)
         if is_on:
             own.append(name)
             off[:] = [dest for dest in off if dest != action.dest]
         else:
             off.append(action.dest)
-
-    def _get_value(self, action: argparse.Action, text: str) -> Any:
-        try:
-            return super()._get_value(action, text)
-        except argparse.ArgumentError as error:
-            why = error.message
-            if action.type is int:
-                why = f'strconv.ParseInt: parsing "{text}"' + _SYNTAX
-            raise _wrong_value(action, text, why) from None
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message.removeprefix("argument "))
@@ -186,9 +197,24 @@ def _is_bytes(word: str) -> bool:
     return any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
-def _wrong_value(action: argparse.Action, value: str, why: str) -> UsageError:
-    names = ", ".join(action.option_strings)
-    return UsageError(f'invalid argument "{value}" for "{names}" flag: {why}')
+def _value_reader(names: Sequence[str], convert: Callable[[str], Any]) -> Callable[[str], Any]:
+    """The conversion of a flag's values, with errors that name the flag."""
+
+    def read(text: str) -> Any:
+        try:
+            return convert(text)
+        except argparse.ArgumentTypeError as error:
+            why = str(error)
+        except (TypeError, ValueError):
+            parsing = "ParseFloat" if convert is float else "ParseInt"
+            why = f'strconv.{parsing}: parsing "{text}"' + _SYNTAX
+        raise _wrong_value(names, text, why)
+
+    return read
+
+
+def _wrong_value(names: Sequence[str], value: str, why: str) -> UsageError:
+    return UsageError(f'invalid argument "{value}" for "{", ".join(names)}" flag: {why}')
 
 
 def seconds(text: str) -> float:

@@ -3,6 +3,7 @@ runs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 _COLUMN = 26
@@ -55,7 +56,6 @@ _ONE = "KIND NAME | KIND/NAME"
 _SOME = "KIND [NAME...] | KIND/NAME..."
 _FILES = "-f FILE"
 
-# "rollout status" is the module commands/rollout/status.py.
 SECTIONS: dict[str, dict[str, Listed]] = {
     "Look": {
         "get": Listed(_SOME, "show objects"),
@@ -85,6 +85,15 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "run": Listed("NAME --image IMAGE [-- ARGUMENT...]", "create a pod from an image"),
         "expose": Listed(f"{_ONE} [--port PORT]", "create a service for the pods of an object"),
         "apply": Listed(_FILES, "create or change objects to match files"),
+        "apply view-last-applied": Listed(
+            f"{_SOME} | {_FILES}", "show what apply --client-side applied last"
+        ),
+        "apply set-last-applied": Listed(
+            _FILES, "record files as what apply --client-side applied last"
+        ),
+        "apply edit-last-applied": Listed(
+            f"{_SOME} | {_FILES}", "edit the record of what apply --client-side applied last"
+        ),
         "kustomize": Listed("[FOLDER]", "print the objects of a kustomization"),
         "diff": Listed(_FILES, "show what apply would change"),
         "edit": Listed(_SOME, "change objects in an editor"),
@@ -119,6 +128,9 @@ SECTIONS: dict[str, dict[str, Listed]] = {
     "Access": {
         "auth can-i": Listed("VERB KIND [NAME]", "check whether an action is allowed"),
         "auth whoami": Listed("", "show the user that the server authenticates you as"),
+        "auth reconcile": Listed(
+            _FILES, "add missing permissions and subjects to roles and bindings"
+        ),
         "auth why": Listed(
             "VERB KIND [NAME]", "show the rule that allows an action, or what is missing"
         ),
@@ -154,6 +166,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "config set": Listed("PROPERTY VALUE", "set one value of the configuration"),
         "config unset": Listed("PROPERTY", "remove one value of the configuration"),
         "plugin list": Listed("", "list the plugins on the PATH"),
+        "options": Listed("", "list the flags of every command"),
         "completion": Listed("bash | zsh | fish", "print a completion script for a shell"),
     },
 }
@@ -167,7 +180,21 @@ SYNONYMS = {
     "top pod": "top pods",
     "top po": "top pods",
 }
-GROUPS = frozenset(name.partition(" ")[0] for name in COMMANDS if " " in name)
+GROUPS = frozenset(name.partition(" ")[0] for name in COMMANDS if " " in name) - COMMANDS.keys()
+
+
+def command_of(words: Sequence[str]) -> str:
+    """The command at the start of these words. It may be unknown."""
+    pair = " ".join(words[:2])
+    pair = SYNONYMS.get(pair, pair)
+    return pair if pair in COMMANDS or words[0] in GROUPS else words[0]
+
+
+def module_of(name: str) -> str:
+    """The module of a command: commands/rollout/status.py, and apply_view_last_applied.py beside
+    the command `apply`."""
+    separator = "_" if name.partition(" ")[0] in COMMANDS else "."
+    return f"fairlead.cli.commands.{name.replace(' ', separator).replace('-', '_')}"
 
 
 def overview(program: str) -> str:

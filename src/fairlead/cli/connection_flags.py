@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from fairlead.cli.arguments import ArgumentReader, Switch
+from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import UsageError
 from fairlead.client.access.loader import load_access
 from fairlead.client.access.model import Access
@@ -42,12 +42,6 @@ _STDIN_READER = "a manifest is read from standard input already"
 
 def add_connection_flags(parser: ArgumentReader) -> None:
     """Add the connection flags, skipping names that the command itself defines."""
-    group = parser.add_argument_group("Server and credentials")
-    for names, (value, text) in _VALUES.items():
-        if free := parser.unused(names):
-            group.add_argument(*free, metavar=value, help=text)
-    for names, (value, text) in _REPEATED.items():
-        group.add_argument(*names, metavar=value, help=text, action="append", default=[])
     if parser.unused(("--color",)):
         parser.add_choice(
             "--color",
@@ -56,8 +50,14 @@ def add_connection_flags(parser: ArgumentReader) -> None:
             default="auto",
             help="when to use colours; auto: on a terminal, unless NO_COLOR is set",
         )
+    parser.begin_section("Server and credentials")
+    for names, (value, text) in _VALUES.items():
+        if free := parser.unused(names):
+            parser.add_argument(*free, metavar=value, help=text)
+    for names, (value, text) in _REPEATED.items():
+        parser.add_argument(*names, metavar=value, help=text, action="append", default=[])
     if free := parser.unused((_INSECURE,)):
-        group.add_argument(*free, action=Switch, help="do not verify the server's certificate")
+        parser.add_switch(*free, help="do not verify the server's certificate")
 
 
 def move_flags_to_end(words: Sequence[str]) -> list[str]:

@@ -109,11 +109,10 @@ def _check_paths(
     serve: argparse.ArgumentParser, options: argparse.Namespace, program: Path, *, is_system: bool
 ) -> None:
     paths: list[tuple[str, Path]] = []
-    for action in serve._actions:
-        value = getattr(options, action.dest, None)
+    for name, value in vars(options).items():
         for path in value if isinstance(value, list) else [value]:
-            if isinstance(path, Path) and path != action.default:
-                paths.append((action.option_strings[-1], path))
+            if isinstance(path, Path) and path != serve.get_default(name):
+                paths.append((f"--{name.replace('_', '-')}", path))
     for name, path in paths:
         if not path.is_absolute():
             raise _InstallError(f"{name}: {path} must be an absolute path in a service")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -12,6 +13,7 @@ from fairlead.cli import suggestions
 _COLUMN = 34
 _WIDTH = 100
 _MAX_WORD_LENGTH = 300
+_FLAGS = re.compile(r"^  (-\S+(?:, -\S+)*)", re.MULTILINE)  # in the help
 
 
 class Parser(argparse.ArgumentParser):
@@ -37,7 +39,8 @@ class Parser(argparse.ArgumentParser):
         name = word.partition("=")[0][:_MAX_WORD_LENGTH]
         if not name.startswith("-"):
             return f"unexpected argument {name!r}"
-        return suggestions.unknown_flag(name, self._option_string_actions)
+        shown = (names for line in _FLAGS.findall(self.format_help()) for names in line.split(", "))
+        return suggestions.unknown_flag(name, shown)
 
 
 class Help(argparse.HelpFormatter):

@@ -17,7 +17,7 @@ from importlib import import_module
 from fairlead.base.terminal import printable
 from fairlead.cli import suggestions
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.catalog import COMMANDS, GROUPS, SYNONYMS
+from fairlead.cli.catalog import COMMANDS, GROUPS, command_of, module_of
 from fairlead.cli.connection_flags import add_connection_flags, move_flags_to_end
 from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandFailed, UsageError
@@ -36,10 +36,8 @@ def run_command(program: str, words: Sequence[str]) -> int:
     the command."""
     if words[0] in GROUPS:
         words = [words[0], *move_flags_to_end(words[1:])]
-    name = " ".join(words[:2]) if words[0] in GROUPS else words[0]
-    name = SYNONYMS.get(name, name)
-    path = name.replace(" ", ".").replace("-", "_")
-    module = import_module(f"fairlead.cli.commands.{path}") if name in COMMANDS else None
+    name = command_of(words)
+    module = import_module(module_of(name)) if name in COMMANDS else None
     if not gc.isenabled():  # `main` disabled it for the imports
         gc.freeze()
         gc.enable()

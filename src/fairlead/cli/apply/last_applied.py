@@ -7,6 +7,8 @@ from typing import Any
 import orjson
 
 from fairlead.base.dialect import LAST_APPLIED, Dialect
+from fairlead.cli.errors import CommandError
+from fairlead.cli.resolution import ResolvedObject
 from fairlead.cli.write_options import MANAGER
 from fairlead.client.resources import JSON_PATCH, Resource
 from fairlead.fields.field_sets import FieldSet, difference, of, parsed, union
@@ -55,6 +57,20 @@ def last_applied(live: Object, annotation: str) -> Object | None:
     except orjson.JSONDecodeError:
         return None
     return configuration if isinstance(configuration, dict) else None
+
+
+def not_recorded(resolved: ResolvedObject, advice: str = "") -> CommandError:
+    """The error for an object without the annotation."""
+    name = f"{resolved.resource.type.name}/{resolved.name}"
+    return CommandError(f"{name} has no record of what apply --client-side applied last{advice}")
+
+
+async def record(
+    resolved: ResolvedObject, value: Object, annotation: str, query: dict[str, Any]
+) -> Object:
+    """Write a configuration into the annotation of the object on the server."""
+    patch = {"metadata": {"annotations": {annotation: text_of(value, annotation)}}}
+    return await resolved.resource.patch(resolved.name, patch, resolved.namespace, **query)
 
 
 # Migrates an object from client-side to server-side apply by rewriting its managedFields.

@@ -27,8 +27,15 @@ class ServerSide:
     """Applies objects with the given options. `annotation` is the last-applied annotation."""
 
     def __init__(
-        self, screen: Screen, annotation: str, manager: str, force: bool, query: dict[str, Any]
+        self,
+        screen: Screen,
+        annotation: str,
+        manager: str,
+        force: bool,
+        query: dict[str, Any],
+        subresource: str = "",
     ) -> None:
+        self._subresource = subresource
         self._screen = screen
         self._annotation = annotation
         self._manager = manager
@@ -46,7 +53,7 @@ class ServerSide:
             if not conflicts.is_about_fields(error):
                 raise
             applied = await self._despite(resolved, error)
-        if self._manager == MANAGER and self._stores:
+        if self._manager == MANAGER and self._stores and not self._subresource:
             if has_client_side_fields(applied) and await self._take_over(resolved):
                 applied = await self._sent(resolved, force=self._force)
             applied = await self._update_annotation(resolved, applied)
@@ -54,7 +61,12 @@ class ServerSide:
 
     async def _sent(self, resolved: ResolvedObject, force: bool = False) -> Object:
         return await resolved.resource.apply(
-            resolved.value, resolved.namespace, manager=self._manager, force=force, **self._query
+            resolved.value,
+            resolved.namespace,
+            manager=self._manager,
+            force=force,
+            subresource=self._subresource,
+            **self._query,
         )
 
     async def _despite(self, resolved: ResolvedObject, error: Conflict) -> Object:

@@ -65,6 +65,12 @@ def add_flags(parser: ArgumentReader) -> None:
     parser.add_switch(
         "--prune", help="delete objects that were applied before and are not in the files"
     )
+    parser.add_argument(
+        "--subresource",
+        metavar="NAME",
+        default="",
+        help="apply to this subresource, such as status; only server-side",
+    )
     parser.add_label_selector()
     parser.add_switch("--all", help="prune all applied objects in the namespaces of the files")
     parser.add_argument(
@@ -111,6 +117,8 @@ def _check(invocation: Invocation, client_side: bool) -> None:
     options = invocation.options
     if options.force_conflicts and client_side:
         raise CommandError("--force-conflicts has no meaning with --client-side")
+    if options.subresource and client_side:
+        raise CommandError("--subresource needs --server-side")
     if options.force and not client_side:
         raise CommandError("--force needs --client-side")
     if options.force and dry_run(options) == "server":
@@ -140,7 +148,9 @@ async def _applier(invocation: Invocation, client_side: bool, deletion: Deletion
     manager = _manager(invocation, client_side)
     if not client_side:
         force = invocation.options.force_conflicts
-        server_side = ServerSide(invocation.screen, annotation, manager, force, query)
+        server_side = ServerSide(
+            invocation.screen, annotation, manager, force, query, invocation.options.subresource
+        )
 
         async def on_server(resolved: ResolvedObject) -> tuple[Object, str]:
             return await server_side.apply(resolved), "serverside-applied"

@@ -23,7 +23,7 @@ from fairlead.cli.write_options import (
     sourced,
     write_query,
 )
-from fairlead.client import ApiError, Resource
+from fairlead.client import ApiError, Resource, ResourceType
 from fairlead.client.errors import NotFound
 
 
@@ -120,7 +120,9 @@ async def _create_token(invocation: Invocation, name: str, value: Object) -> int
     except ApiError as error:
         raise CommandError(f"{FORMS['token'].failure}{error.message}") from None
     if invocation.options.output:
-        show_result(invocation, accounts.type, token, "")
+        group = value["apiVersion"].partition("/")[0]
+        type = ResourceType(group, "v1", "tokenrequests", "TokenRequest", True, "tokenrequest")
+        show_result(invocation, type, token, "")
     else:
         invocation.screen.print(token["status"]["token"])
     return 0

@@ -241,9 +241,9 @@ def text_of(values: Sequence[Object], as_json: bool) -> str:
     return commented([], body)
 
 
-def commented(problems: Sequence[str], body: str) -> str:
+def commented(problems: Sequence[str], body: str, head: str = _HEAD) -> str:
     """The body below the instructions and the problems of the last attempt, as comments."""
-    texts = (_HEAD, *map(printable, problems))
+    texts = (head, *map(printable, problems))
     lines = [line for text in texts for line in (*text.splitlines(), "")]
     head = "".join(f"# {line}".rstrip() + "\n" for line in lines)
     return f"{head}{body.rstrip()}\n"

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.catalog import COMMANDS, GROUPS, SERVER_SIDE
+from fairlead.cli.catalog import COMMANDS, GROUPS, SERVER_SIDE, command_of, module_of
 from fairlead.cli.completion.offers import CandidateSource, offers_for, value_offers
 from fairlead.cli.connection_flags import add_connection_flags, move_flags_to_end
 from fairlead.cli.errors import UsageError
@@ -51,7 +51,7 @@ def _offered(words: list[str]) -> Iterator[tuple[str, str]]:
         return _matching(_commands(), current)
     if before[0] in GROUPS and len(before) == 1:
         return _matching(_members(before[0]), current)
-    name = " ".join(before[:2]) if before[0] in GROUPS else before[0]
+    name = command_of(before)
     if name not in COMMANDS:
         return iter(())
     reader = _reader(name)
@@ -75,15 +75,14 @@ def _members(group: str) -> dict[str, str]:
 
 def _reader(name: str) -> ArgumentReader:
     reader = ArgumentReader(prog=name, add_help=True)
-    path = name.replace(" ", ".").replace("-", "_")
-    import_module(f"fairlead.cli.commands.{path}").add_flags(reader)
+    import_module(module_of(name)).add_flags(reader)
     add_connection_flags(reader)
     return reader
 
 
 def _words(line: CommandLine) -> Iterator[tuple[str, str]]:
     current = line.current
-    actions = line.reader._option_string_actions
+    actions = line.reader.flags
     flag, sign, begun = current.partition("=")
     if sign and _wants_value(line.reader, flag):
         for word, description in _matching(
@@ -103,7 +102,7 @@ def _words(line: CommandLine) -> Iterator[tuple[str, str]]:
 
 def _wants_value(reader: ArgumentReader, word: str) -> bool:
     """Whether the word is a flag that needs a value."""
-    action = reader._option_string_actions.get(word)
+    action = reader.flags.get(word)
     return action is not None and action.nargs != 0
 
 

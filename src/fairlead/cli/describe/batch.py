@@ -18,6 +18,12 @@ from fairlead.codec.types.times import duration_text, moment
 _MAX_INDEXES = 50  # characters; the last index is completed
 
 
+def _replacement_policy(job: Subject) -> str:
+    """The policy; empty for the default."""
+    policy = job.text("spec.podReplacementPolicy")
+    return "" if policy == "TerminatingOrFailed" else policy
+
+
 def _draw_job(page: Page, job: Subject) -> None:
     page.pairs(("Name", job.name), ("Namespace", job.namespace), ("Selector", label_selector(job)))
     draw_labels_and_annotations(page, job)
@@ -26,8 +32,10 @@ def _draw_job(page: Page, job: Subject) -> None:
         ("Parallelism", job.text("spec.parallelism")),
         ("Completions", job.text("spec.completions", UNSET)),
         ("Completion Mode", job.text("spec.completionMode")),
+        ("Suspend", job.text("spec.suspend").lower()),
+        ("Backoff Limit", job.at("spec.backoffLimit")),
         ("Managed By", job.text("spec.managedBy")),
-        ("Pod Replacement Policy", job.text("spec.podReplacementPolicy")),
+        ("Pod Replacement Policy", _replacement_policy(job)),
         ("Backoff Limit Per Index", job.at("spec.backoffLimitPerIndex")),
         ("Max Failed Indexes", job.at("spec.maxFailedIndexes")),
     )

@@ -13,6 +13,7 @@ from fairlead.client.session import Request
 Object = Mapping[str, Any]
 
 _KINDS = "-group-version-kind"  # suffix of the extension; the prefix depends on the dialect
+_MAX_DEPTH = 20  # limit of nested lists, for malformed schemas
 _SCALARS = ("string", "integer", "number", "boolean")
 
 
@@ -60,6 +61,32 @@ class Schema:
         """The schema of list elements or map values."""
         of = self._schema.get("items") or self._schema.get("additionalProperties")
         return Schema(of, self._all) if isinstance(of, Mapping) else None
+
+    @property
+    def innermost(self) -> Schema:
+        """The schema of the elements of nested lists and maps."""
+        schema = self
+        for _ in range(_MAX_DEPTH):
+            if schema.items is None or schema.fields:
+                break
+            schema = schema.items
+        return schema
+
+    @property
+    def choices(self) -> list[Any]:
+        """The values of an enumeration."""
+        return list(self._schema.get("enum") or ())
+
+    @property
+    def type_name(self) -> str:
+        """The displayed type, by the name of the schema: `string`, `[]Container`."""
+        if self.items and not self.fields:
+            prefix = "[]" if self._schema.get("type") == "array" else "map[string]"
+            return f"{prefix}{self.items.type_name}"
+        kind = self._schema.get("type")
+        if kind in _SCALARS:
+            return str(kind)
+        return self.name.rpartition(".")[2] or "Object"
 
     @property
     def type(self) -> str:

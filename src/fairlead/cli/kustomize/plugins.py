@@ -4,15 +4,16 @@ kustomize has built in. Programs are not run."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from fairlead.cli.kustomize import generators, replacements, transformations
 from fairlead.cli.kustomize.definition import FIELD, FORMS, Definition, check_form
 from fairlead.cli.kustomize.errors import KustomizeError
-from fairlead.cli.kustomize.fields import Rule, rule_of
+from fairlead.cli.kustomize.fields import Rule, change, rule_of
 from fairlead.cli.kustomize.files import Folder, objects
 from fairlead.cli.kustomize.patches import Patching
-from fairlead.cli.kustomize.resources import Built, BuiltSet, Object
+from fairlead.cli.kustomize.resources import Built, BuiltSet, Object, Selector
 from fairlead.cli.kustomize.rules import Rules
 from fairlead.cli.kustomize.schemas import Schemas
 
@@ -173,6 +174,29 @@ def _replacements(task: _Task) -> None:
     replacements.replace(task.items, definition, task.folder)
 
 
+def _add_value(task: _Task) -> None:
+    """Set a field of the selected objects, or one step of the path that the field holds. Without
+    value, it becomes the name of the folder."""
+    value = task.fields.get("value") or task.folder.path.resolve().name
+    targets = task.fields.get("targets")
+    if not targets or not all(target.get("fieldPath") for target in targets):
+        raise KustomizeError(f"{task.where}: give targets, each with a fieldPath")
+    for index, target in enumerate(targets):
+        selector = Selector(target.get("selector") or {}, f"{task.where}: targets[{index}]")
+        rule = rule_of({"path": target.get("fieldPath"), "create": True})
+        position = target.get("filePathPosition") or 0
+        for item in filter(selector.matches, task.items):
+            change(item.value, rule, partial(_with_step, value, position), str)
+
+
+def _with_step(value: str, position: int, old: Any) -> str:
+    """The value; or the path `old` with it as the step at this position, counted from 1."""
+    if not position:
+        return value
+    steps = str(old).split("/") if old else []
+    return "/".join((*steps[: position - 1], value, *steps[position - 1 :]))
+
+
 def _hash(task: _Task) -> None:
     """Nothing: generated objects get their hashes at the end of every build."""
 
@@ -183,6 +207,11 @@ class _Transformer(NamedTuple):
 
 
 _AFFIXES = _Transformer({"prefix": str, "suffix": str, **_SPECS}, _prefix)
+_VALUE_TARGET = {
+    "selector": FORMS["patches"][0]["target"],
+    "fieldPath": str,
+    "filePathPosition": int,
+}
 _TRANSFORMERS = {
     "AnnotationsTransformer": _Transformer(
         {"annotations": {str: str}, **_SPECS}, _entries("annotations")
@@ -203,4 +232,5 @@ _TRANSFORMERS = {
     "ReplacementTransformer": _Transformer({"replacements": FORMS["replacements"]}, _replacements),
     "ReplicaCountTransformer": _Transformer({"replica": FORMS["replicas"][0], **_SPECS}, _replicas),
     "SuffixTransformer": _AFFIXES,
+    "ValueAddTransformer": _Transformer({"value": str, "targets": [_VALUE_TARGET]}, _add_value),
 }

@@ -23,11 +23,12 @@ from fairlead.cli.templates.patches import (
     pod_spec,
     title,
 )
+from fairlead.cli.templates.sources import REFERENCES, Sources
 from fairlead.cli.write_options import Failures
+from fairlead.client import ApiError
 
 _NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 _UNFIT = re.compile(r"[^-._a-zA-Z0-9]")
-_SOURCES = {"configmaps": "configMapKeyRef", "secrets": "secretKeyRef"}
 
 
 def add_flags(parser: ArgumentReader) -> None:
@@ -56,6 +57,7 @@ def add_flags(parser: ArgumentReader) -> None:
     )
     parser.add_switch("--overwrite", default=True, help="change variables that are there")
     parser.add_switch("--list", help="print the variables and change nothing")
+    parser.add_switch("--resolve", help="with --list, print the values from ConfigMaps and Secrets")
 
 
 async def run(invocation: Invocation) -> int:
@@ -91,7 +93,10 @@ async def run(invocation: Invocation) -> int:
                     f"{title(resolved)}: {', '.join(kept)} is set already, and --overwrite=false"
                 )
             if env:
-                changed.append((name, {"name": container["name"], "env": env}))
+                order = _order(container, wanted, removed)
+                env.sort(key=lambda entry: _place(order, entry))
+                patch = {"name": container["name"], "env": env, "$setElementOrder/env": order}
+                changed.append((name, patch))
         return pod_patch(resolved, container_patch(changed))
 
     return await change_selected(invocation, words, change, "env")
@@ -131,6 +136,19 @@ def _changes(container: Object, wanted: dict[str, Object], removed: list[str]) -
     return changed + [{"name": name, "$patch": "delete"} for name in removed if name in present]
 
 
+def _order(container: Object, wanted: dict[str, Object], removed: list[str]) -> list[Object]:
+    """The variables as they shall stand: new ones at the end, as they may refer to others."""
+    present = [entry.get("name") for entry in container.get("env") or ()]
+    names = dict.fromkeys(name for name in (*present, *wanted) if name not in removed)
+    return [{"name": name} for name in names]
+
+
+def _place(order: list[Object], entry: Object) -> int:
+    """The index of a variable; removed ones are last."""
+    named = {"name": entry["name"]}
+    return order.index(named) if named in order else len(order)
+
+
 async def _sourced(invocation: Invocation) -> dict[str, Object]:
     """The variables of --from."""
     options = invocation.options
@@ -138,7 +156,7 @@ async def _sourced(invocation: Invocation) -> dict[str, Object]:
         return {}
     targets = await targets_of(invocation.client, [options.source])
     type = targets[0].resource.type
-    if type.qualified not in _SOURCES or len(targets[0].names) != 1:
+    if type.qualified not in REFERENCES or len(targets[0].names) != 1:
         raise CommandError("--from takes configmap/NAME or secret/NAME")
     name = targets[0].names[0]
     value = await targets[0].resource.get(name, invocation.namespace)
@@ -153,7 +171,7 @@ async def _sourced(invocation: Invocation) -> dict[str, Object]:
     for key in keys:
         variable = f"{options.prefix}{_UNFIT.sub('_', key).upper().replace('-', '_')}"
         variable = variable.replace(".", "_")
-        reference = {_SOURCES[type.qualified]: {"name": name, "key": key}}
+        reference = {REFERENCES[type.qualified]: {"name": name, "key": key}}
         variables[_checked(variable)] = {"name": variable, "valueFrom": reference}
     return variables
 
@@ -162,11 +180,25 @@ async def _list(invocation: Invocation, words: list[str]) -> int:
     check_choice(invocation, words)
     failures = Failures()
     async for resolved in select_objects(invocation, words, failures):
+        sources = Sources(invocation.client, resolved.namespace)
+        heading = f"# {resolved.resource.type.kind} {resolved.name}, container"
         for _, container in containers(pod_spec(resolved), invocation.options.containers):
-            invocation.screen.print(f"# {title(resolved)}, container {container['name']}")
+            invocation.screen.print(f"{heading} {container['name']}")
             for entry in container.get("env") or ():
+                if invocation.options.resolve:
+                    entry = await _resolved(invocation, sources, entry)
                 invocation.screen.print(printable(_line(entry)))
     return failures.finish()
+
+
+async def _resolved(invocation: Invocation, sources: Sources, entry: Object) -> Object:
+    """The variable with the value from its source; unchanged, with a warning, if it is missing."""
+    try:
+        return await sources.resolved(entry)
+    except (ApiError, LookupError) as error:
+        why = error.message if isinstance(error, ApiError) else error.args[0]
+        invocation.screen.warn(printable(f"error retrieving reference for {entry['name']}: {why}"))
+        return entry
 
 
 def _line(entry: Object) -> str:
@@ -177,7 +209,7 @@ def _line(entry: Object) -> str:
     form = next(iter(source), "")
     place: Object = source.get(form) or {}
     where = place.get("fieldPath") or place.get("resource") or ""
-    if form in _SOURCES.values():
+    if form in REFERENCES.values():
         kind = "configmap" if form == "configMapKeyRef" else "secret"
         where = f"{kind} {place.get('name')}, key {place.get('key')}"
     return f"# {name} from {where or form}"

@@ -45,6 +45,8 @@ def draw_template(page: Page, subject: Subject, path: str = "spec.template") -> 
     draw_volumes(page, subject, spec.items("volumes"), level=1)
     draw_spreading(page, spec.items("topologySpreadConstraints"), 1)
     page.pairs_if(("Priority Class Name", spec.text("priorityClassName")), level=1)
+    draw_labels(page, "  Node-Selectors", spec.map("nodeSelector"))
+    draw_tolerations(page, "Tolerations", spec.items("tolerations"), 1)
 
 
 # Draws taints, tolerations and topology spread constraints.
@@ -62,9 +64,9 @@ def _taint(taint: Fields) -> str:
     return f"{key}={value}:{effect}" if value else f"{key}:{effect}"
 
 
-def draw_tolerations(page: Page, name: str, tolerations: list[Fields]) -> None:
+def draw_tolerations(page: Page, name: str, tolerations: list[Fields], level: int = 0) -> None:
     ordered = sorted(tolerations, key=lambda toleration: toleration.text("key"))
-    page.entries(name, [_toleration(toleration) for toleration in ordered])
+    page.entries(name, [_toleration(toleration) for toleration in ordered], level)
 
 
 def _toleration(toleration: Fields) -> str:
