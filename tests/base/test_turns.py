@@ -25,18 +25,18 @@ def test_turns_go_to_the_tasks_that_waited_longest() -> None:
 def test_turns_of_one_iteration_are_limited() -> None:
     turns, taken = Turns(2), list[int]()
 
-    async def work() -> None:
-        await turns.take()
-        taken.append(iteration)
-
     async def all_work() -> None:
-        nonlocal iteration
+        iteration = 0
+
+        async def work() -> None:
+            await turns.take()
+            taken.append(iteration)
+
         tasks = [asyncio.create_task(work()) for _ in range(7)]
         while not all(task.done() for task in tasks):
             iteration += 1
             await asyncio.sleep(0)
 
-    iteration = 0
     asyncio.run(all_work())
     assert len(taken) == 7
     assert max(map(taken.count, taken)) == 2
