@@ -47,8 +47,7 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     """Add every flag, in the groups that the help shows."""
     _add_serving_flags(parser)
     add_storage_flags(parser)
-    add_etcd_flags(parser, duration, whole_number)
-    add_override_flag(parser)
+    add_override_flag(add_etcd_flags(parser, duration, whole_number))
     _add_api_flags(parser)
     _add_controller_flags(parser)
     add_servers_flags(parser, duration, whole_number)

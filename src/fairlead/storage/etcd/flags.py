@@ -27,9 +27,12 @@ class EtcdFlagError(ValueError):
     """Invalid flags; the text names them."""
 
 
-def add_etcd_flags(parser: argparse.ArgumentParser, duration: Reads, whole_number: Reads) -> None:
-    """Add the flags; `duration` and `whole_number` parse values."""
-    flag = parser.add_argument_group("etcd").add_argument
+def add_etcd_flags(
+    parser: argparse.ArgumentParser, duration: Reads, whole_number: Reads
+) -> argparse._ArgumentGroup:
+    """Add the flags, and return their group; `duration` and `whole_number` parse values."""
+    group = parser.add_argument_group("etcd")
+    flag = group.add_argument
     flag(
         "--etcd-servers",
         default="",
@@ -61,6 +64,7 @@ def add_etcd_flags(parser: argparse.ArgumentParser, duration: Reads, whole_numbe
     )
     for name in _WITHOUT_EFFECT:
         flag(name, type=duration, help=argparse.SUPPRESS)
+    return group
 
 
 def etcd_flags_without_effect(options: argparse.Namespace) -> list[str]:

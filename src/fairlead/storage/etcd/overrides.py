@@ -19,8 +19,8 @@ class Override(NamedTuple):
     urls: tuple[str, ...]
 
 
-def add_override_flag(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument_group("etcd").add_argument(
+def add_override_flag(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
         FLAG,
         action="append",
         default=[],
