@@ -59,7 +59,8 @@ def test_a_directory_in_use_is_checked_and_left_alone(
     fresh_server: FreshServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = fresh_server()
-    assert Checked(capsys, "--data-dir", server.data).code == 0
+    checked = Checked(capsys, "--data-dir", server.data)
+    assert checked.code == 0, checked.lines
     assert server.client().get("/readyz").status == 200
     assert server.stop() == 0
 

@@ -274,8 +274,10 @@ def test_a_namespace_names_what_holds_it_and_lets_go(visit: Visit, space: Space)
     do(visitor, dialog, "Remove it")
     expect(why).not_to_contain_text("landlord")
     body = {"metadata": {"finalizers": None}}
-    space.client.patch(f"{namespaces.path}/{name}/configmaps/left", body)
+    answer = space.client.patch(f"{namespaces.path}/{name}/configmaps/left", body)
+    assert answer.status == 200, answer.text
     expect(visitor.page.get_by_text("deleted", exact=True)).to_be_visible()
+    eventually(lambda: namespaces.get(name).status == 404, "the namespace is gone")
 
 
 def test_several_rows_are_deleted_at_once(returning: Visit, kubernetes: Space) -> None:
