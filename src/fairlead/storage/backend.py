@@ -11,6 +11,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from fairlead import __version__
+from fairlead.base.compiled import mypyc_attr
 
 
 class Fault(Enum):
@@ -21,6 +22,7 @@ class Fault(Enum):
     FATAL = "fatal"  # acknowledged writes may be lost; only a restart can check
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class StorageError(Exception):
     """The store is damaged, locked, full, unreachable, or was written by a newer release."""
 
