@@ -17,7 +17,7 @@ import { keyOf } from "./states.js";
 /** @typedef {{kind: Kind, namespace: string, name: string}} Stale */
 
 const MAX_OBJECTS = 2_000; // objects of a kind
-const AT_ONCE = 4; // requests
+const AT_ONCE = 5; // requests: a browser has six connections, and the feed needs one
 const MANY = 30; // stale objects of a kind after which a list is cheaper
 const KEPT = 1_000; // changes between two frames of which each is heeded
 const PERIOD = 5_000; // milliseconds between two looks where nobody tells of changes
