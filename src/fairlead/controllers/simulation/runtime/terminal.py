@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
+from fairlead.base import clock
 from fairlead.controllers.simulation.runtime.process import STDOUT, Interrupted
 from fairlead.operations.api import CommandStreams
 
@@ -33,8 +35,8 @@ class Pipes:
         await self._streams.write(stream, data)
 
     async def pause(self, seconds: float) -> None:
-        """Let time pass."""
-        await asyncio.sleep(seconds)
+        """Let time pass, by the server's clock."""
+        await clock.sleep(seconds)
 
     def close(self) -> None: ...
 
@@ -59,32 +61,32 @@ class Terminal(Pipes):
         while not self._lines:
             if self._is_at_end:
                 return b""
-            await self._take(None)
+            await self._take()
         return self._lines.pop(0)
 
     async def pause(self, seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        end = loop.time() + seconds
-        while not self._is_at_end and len(self._lines) < _MAX_LINES:
-            left = end - loop.time()
-            if left <= 0:
-                return
-            await self._take(left)
-        await asyncio.sleep(max(0.0, end - loop.time()))
+        elapsed = asyncio.ensure_future(clock.sleep(seconds))
+        try:
+            while not (elapsed.done() or self._is_at_end or len(self._lines) >= _MAX_LINES):
+                await self._take(elapsed)
+            await elapsed
+        finally:
+            elapsed.cancel()
 
     def close(self) -> None:
         if self._reading is not None:
             self._reading.cancel()
 
-    async def _take(self, seconds: float | None) -> None:
-        """Take what is typed within so many seconds."""
+    async def _take(self, *ends: asyncio.Future[None]) -> None:
+        """Take what is typed before one of these is done."""
         if self._typed_ahead:
             await self._type_some()
             return
         if self._reading is None:
             self._reading = asyncio.ensure_future(self._streams.read())
-        done, _ = await asyncio.wait({self._reading}, timeout=seconds)
-        if not done:
+        awaited: list[asyncio.Future[Any]] = [self._reading, *ends]
+        await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+        if not self._reading.done():
             return
         self._typed_ahead = self._reading.result()
         self._reading = None
