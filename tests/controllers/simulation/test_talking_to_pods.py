@@ -304,21 +304,6 @@ def test_a_log_over_a_websocket(pods: Pods) -> None:
         assert client.next()[0] == CLOSE
 
 
-@pytest.mark.parametrize("terminal", ["", "&tty=true&stdin=true"])
-def test_a_command_of_a_client_sleeps_by_the_clock_of_the_server(
-    running: Pods, terminal: str
-) -> None:
-    script = "echo%20now;%20sleep%203600;%20echo%20later"
-    query = f"command=sh&command=-c&command={script}&stdout=true{terminal}"
-    with executing(running, query) as client:
-        text = b""
-        while b"now" not in text:
-            text += client.next()[1]
-        running.server.advance(3600)
-        while b"later" not in text:
-            text += client.next()[1]
-
-
 def test_a_command_of_a_client_ends_with_its_container(running: Pods) -> None:
     with executing(running, "command=sleep&command=1000&stdout=true") as client:
         assert client.next() == (BINARY, b"\x01")  # it is connected
