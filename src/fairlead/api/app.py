@@ -160,8 +160,7 @@ class Application:
         resource = request.target.resource
         if resource is None:
             return self.store
-        api = self.handler.api
-        return api.store_of(api.resources.stored_as(resource.main))
+        return self.handler.api.store_for(resource)
 
     def has_pod_token(self, request: Request) -> bool:
         """Whether the client's token is bound to a pod, which must still exist."""

@@ -113,6 +113,10 @@ class Api:
         """The store of a collection, by its name."""
         return self._overrides.get(name, self.store)
 
+    def store_for(self, resource: Resource) -> Store:
+        """The store of a resource, or of a subresource's parent."""
+        return self.store_of(self.resources.stored_as(resource.main))
+
     @property
     def stores(self) -> list[Store]:
         """The main store, then those of other clusters."""

@@ -34,7 +34,7 @@ async def get(api: Api, operation: Operation, revision: int = 0) -> Version:
     """The committed version of an object, at `revision` or newer, in the version of the
     operation."""
     if revision:
-        await wait_until(api.store_of(api.collection(operation.resource).resource), revision)
+        await wait_until(api.store_for(operation.resource), revision)
     return await to_requested(operation.resource, stored(api, operation))
 
 

@@ -154,7 +154,7 @@ async def _continued(
     if options.revision not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")
     start_key = _prefix(namespace) + continuation.key
-    newest_revision = api.store_of(api.collection(operation.resource).resource).revision
+    newest_revision = api.store_for(operation.resource).revision
     revision = continuation.revision if continuation.revision >= 0 else newest_revision
     if revision > newest_revision:
         raise bad_request("invalid continue token: it is of a future version")
@@ -207,7 +207,7 @@ async def first_visible_revision(
         return 0
     namespaces = api.collection(api.resources.named(_NAMESPACES))
     namespace = namespaces.get(name)
-    store = api.store_of(api.collection(resource).resource)
+    store = api.store_for(resource)
     is_comparable = store is api.store
     if namespace is not None and namespace.revision <= revision and is_comparable:
         return 0

@@ -127,7 +127,7 @@ class HistoryPage:
         if resource is None or target.subresource or target.rest or target.watch_prefix:
             raise no_such_path()
         api = self._api
-        if api.store_of(api.resources.stored_as(resource.main)) is not api.store:
+        if api.store_for(resource) is not api.store:
             raise StatusError(
                 404,
                 "NotFound",
