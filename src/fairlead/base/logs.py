@@ -153,7 +153,7 @@ def set_up_logs(form: str, verbosity: int) -> None:
 
 
 def set_level(verbosity: int) -> None:
-    """Let debug messages through, or no longer."""
+    """Write debug messages from verbosity 2 on."""
     level = logging.DEBUG if verbosity >= DEBUG else logging.NOTSET
     logging.getLogger(_PROGRAM).setLevel(level)
 

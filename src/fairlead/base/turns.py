@@ -1,5 +1,4 @@
-"""Turns of many tasks that work at the same time, so that they do not fill one iteration of the
-event loop."""
+"""Limits how many tasks go on in one iteration of the event loop."""
 
 from __future__ import annotations
 
@@ -8,8 +7,7 @@ from collections import deque
 
 
 class Turns:
-    """In each iteration of the event loop so many tasks go on, those first that have waited
-    longest."""
+    """Lets `at_once` tasks go on in each iteration of the event loop, first come, first served."""
 
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once

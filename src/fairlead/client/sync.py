@@ -289,7 +289,7 @@ class SyncClient(_Wrapper[Client]):
     def port_forward(
         self, pod: str, port: int, namespace: str | None = None
     ) -> Iterator[SyncForward]:
-        """As `Client.port_forward`, for `with`."""
+        """`Client.port_forward` as a context manager that does not need `async`."""
         with self._entered(self._inner.port_forward(pod, port, namespace)) as forward:
             yield SyncForward(self._background, forward)
 

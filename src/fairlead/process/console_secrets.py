@@ -34,7 +34,8 @@ class _Unchanged(Exception):
 
 
 class SystemSecrets:
-    """Secrets of the system namespace. The methods that write are for threads."""
+    """Secrets of the system namespace. Methods that write block until the event loop has written:
+    call them in other threads."""
 
     def __init__(self, api: Api, client: Client) -> None:
         self._api = api

@@ -20,7 +20,7 @@ class Plugged(Protocol):
     """A cipher whose key a plugin holds."""
 
     def start(self) -> None:
-        """Ask the plugin for a key, and check it from now on."""
+        """Get a key from the plugin, and start checking the plugin periodically."""
 
     @property
     def plugin(self) -> object:

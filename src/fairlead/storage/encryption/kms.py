@@ -168,7 +168,7 @@ class KmsCipher:
             KEY_IDS.add(of=labels)
             KEY_ID_TIMES.set(clock.time(), labels)
 
-    # The plugin, in the thread of the runner.
+    # The following methods run in the thread of the runner.
 
     @property
     def _patience(self) -> float:
