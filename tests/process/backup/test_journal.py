@@ -113,3 +113,16 @@ def test_append_that_fails_leaves_nothing_and_can_be_repeated(
     writer.append(more)
     writer.close()
     assert read(path) == [*BATCHES, more]
+
+
+def test_journal_that_could_not_be_begun_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    path = tmp_path / "journal"
+    with pytest.raises(BackupError, match="No space left"):
+        JournalWriter.create(path, HEADER)
+    assert not path.exists()

@@ -180,14 +180,16 @@ class JournalWriter:
 
     @classmethod
     def create(cls, path: Path, header: JournalHeader) -> JournalWriter:
-        """Raises BackupError."""
+        """Begin a journal, which appears with its header or not at all. Raises BackupError."""
+        partial = path.with_name(f".{path.name}.partial")
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             file = os.fdopen(descriptor, "r+b")
+            writer = cls(path, file, header)
+            writer._write(0, header.encode())
+            os.replace(partial, path)
         except OSError as error:
             raise BackupError(f"cannot write {path}: {error.strerror}") from None
-        writer = cls(path, file, header)
-        writer._write(0, header.encode())
         return writer
 
     @classmethod

@@ -120,9 +120,10 @@ class Series:
             os.close(lock)
 
     def _clean_up(self) -> None:
-        """Delete what killed commands left: unfinished bases, and journals without a base."""
-        for path in self.directory.glob(f".*{_BASE}.*.partial"):
-            path.unlink()
+        """Delete what killed commands left: unfinished files, and journals without a base."""
+        for pattern in (f".*{_BASE}.*.partial", f".*{_JOURNAL}.partial"):
+            for path in self.directory.glob(pattern):
+                path.unlink()
         for path in self.directory.glob(f"*{_JOURNAL}"):
             if _NAME.fullmatch(path.stem) and not path.with_suffix(_BASE).exists():
                 path.unlink()
