@@ -35,7 +35,7 @@ def test_a_silent_watch_holds_neither_a_task_nor_its_request(tmp_path: Path) -> 
     assert more["WatchStream"] == MANY
     for name in ("Task", "coroutine", "Future", "TimerHandle", "Request", "Operation", "Target"):
         assert more.get(name, 0) < MANY / 2, name
-    for name in ("Head", "Reader", "async_generator", "dict", "Connection"):
+    for name in ("Head", "Reader", "async_generator", "dict"):
         assert more.get(name, 0) < MANY / 2, name
 
 

@@ -10,7 +10,7 @@ import socket
 import sys
 from collections.abc import Callable, Container
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 from fairlead.api import tracing as api_tracing
 from fairlead.api.app import Application
@@ -59,8 +59,7 @@ from fairlead.wire.incoming.batches import Batch
 from fairlead.wire.incoming.connections import Connections, first_of
 from fairlead.wire.incoming.limits import Limits
 from fairlead.wire.incoming.protocol import HttpProtocol
-from fairlead.wire.incoming.tls import TlsTransport
-from fairlead.wire.incoming.tls_records import RecordLayers
+from fairlead.wire.incoming.tls import TlsConnection
 
 if TYPE_CHECKING:
     from fairlead.api.audit.auditor import Auditor
@@ -178,7 +177,7 @@ class Server:
         connections = Connections(self._limits(), application, slot)
         stalls = StallMonitor(application.observer.requests)
         trust = self._certificates.trust(pki, self.api.authentication.authorities)
-        server = await self._serve(listener, connections, trust)
+        server = self._serve(listener, connections, trust)
         url = f"https://{self.address}"
         keeps_files = worker is None or worker.keeps_files
         renewal = self._certificates.renewal(pki, trust, url, keeps_files=keeps_files)
@@ -311,19 +310,17 @@ class Server:
             connections_of_an_address=options.max_connections_per_address,
         )
 
-    async def _serve(
+    def _serve(
         self, listener: socket.socket, connections: Connections, trust: ClientTrust
-    ) -> asyncio.Server | Acceptor:
+    ) -> Acceptor:
         loop = asyncio.get_running_loop()
-        batch, layers = Batch(loop), RecordLayers()
+        batch = Batch(loop)
 
-        def protocol() -> asyncio.Protocol:
-            tls = TlsTransport(trust.context(), HttpProtocol(connections, loop), layers, batch)
-            return cast(asyncio.Protocol, tls)
+        def connect(accepted: socket.socket, address: Any) -> None:
+            protocol = HttpProtocol(connections, loop)
+            TlsConnection(accepted, address, trust.context(), protocol, loop, batch)
 
-        if self._worker is not None:
-            return Acceptor(listener, self._worker.slot, protocol)
-        return await loop.create_server(protocol, sock=listener, backlog=2048)
+        return Acceptor(listener, self._worker.slot if self._worker else None, connect)
 
     def _supervise(self, connections: Connections, renewal: Renewal) -> None:
         start = self._supervisor.start
@@ -362,7 +359,7 @@ class Server:
             self._stop_now.set()
         self.stopping.set()
 
-    async def _shut_down(self, server: asyncio.Server | Acceptor, connections: Connections) -> None:
+    async def _shut_down(self, server: Acceptor, connections: Connections) -> None:
         """Fail readiness, wait for load balancers to notice, close the listener, finish open
         requests."""
         self._shutting_down = True

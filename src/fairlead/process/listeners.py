@@ -7,7 +7,7 @@ import asyncio
 import errno
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairlead.base.logs import Logger
 from fairlead.process.assembly import StartError
@@ -20,6 +20,8 @@ logger = Logger("fairlead")
 
 _LEAVE_TO_OTHERS = 0.001  # seconds in which a worker with fewer connections may accept first
 _PAUSE = 0.1  # after a failure to accept
+_BACKLOG = 2048
+_ACCEPTED_AT_ONCE = 32
 _LACKING = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -51,22 +53,23 @@ def shown_address(options: argparse.Namespace, listener: socket.socket) -> str:
 
 
 class Acceptor:
-    """Accepts connections from a socket that several workers share. A worker with more connections
-    than another waits for a moment before it accepts, so that connections spread evenly and a busy,
-    stopped or dead worker delays none. `close` works like that of an asyncio server."""
+    """Accepts connections and hands them to `connect`, with the client's address. If several
+    workers share the socket (`slot`), one with more connections than another waits for a moment
+    before it accepts, so that connections spread evenly and a busy, stopped or dead worker delays
+    none."""
 
     def __init__(
         self,
         listener: socket.socket,
-        slot: Slot,
-        protocol: Callable[[], asyncio.Protocol],
+        slot: Slot | None,
+        connect: Callable[[socket.socket, Any], object],
     ) -> None:
         self._listener = listener
         self._listener.setblocking(False)
+        self._listener.listen(_BACKLOG)
         self._slot = slot
-        self._protocol = protocol
+        self._connect = connect
         self._loop = asyncio.get_running_loop()
-        self._coming: set[asyncio.Task[None]] = set()
         self._has_yielded = False  # it has waited once already
         self._closed = False
         self._wait()
@@ -80,37 +83,36 @@ class Acceptor:
         self._loop.call_later(seconds, self._wait)
 
     def _take(self) -> None:
-        if not self._has_yielded and self._slot.load > min(self._slot.page.loads(), default=0):
+        """Accept connections. If more wait, the event loop calls again."""
+        if self._slot is not None and not self._has_yielded and self._is_busier(self._slot):
             self._has_yielded = True
             self._wait_later(_LEAVE_TO_OTHERS)
             return
         self._has_yielded = False
-        try:
-            accepted, _ = self._listener.accept()
-        except (BlockingIOError, ConnectionAbortedError, InterruptedError):
-            return  # another worker accepted it, or the client disconnected
-        except OSError as error:
-            if error.errno in _LACKING:
+        for _ in range(_ACCEPTED_AT_ONCE if self._slot is None else 1):
+            try:
+                accepted, address = self._listener.accept()
+            except (BlockingIOError, ConnectionAbortedError, InterruptedError):
+                return  # another worker accepted it, or the client disconnected
+            except OSError as error:
+                if error.errno not in _LACKING:
+                    raise
                 logger.error("cannot accept connections", err=error.strerror)
                 self._wait_later(_PAUSE)
                 return
-            raise
-        self._slot.expect(1)
-        task = self._loop.create_task(self._connect(accepted))
-        self._coming.add(task)
-        task.add_done_callback(self._coming.discard)
+            self._begin(accepted, address)
 
-    async def _connect(self, accepted: socket.socket) -> None:
+    def _begin(self, accepted: socket.socket, address: Any) -> None:
         try:
-            accepted.setblocking(False)
-            await self._loop.connect_accepted_socket(self._protocol, accepted)
+            self._connect(accepted, address)
         except OSError:
             accepted.close()
         except Exception:
             logger.exception("cannot accept a connection")
             accepted.close()
-        finally:
-            self._slot.expect(-1)
+
+    def _is_busier(self, slot: Slot) -> bool:
+        return slot.load > min(slot.page.loads(), default=0)
 
     def close(self) -> None:
         self._closed = True

@@ -35,12 +35,8 @@ class Peer(BatchedConnection):
         if self.answer is not None:
             self.answer(data)
 
-    def encrypt(self, data: Data) -> Data:
-        self._note("sealed", data)
-        return data
-
-    def send_encrypted(self, sealed: Data) -> None:
-        self._note("passed on", sealed)
+    def send(self, data: Data) -> None:
+        self._note("sent", data)
 
     def abort(self) -> None:
         self._note("aborted")
@@ -61,7 +57,7 @@ def in_a_loop(test: Callable[[Batch, Peer, Peer, Steps], None]) -> Steps:
     return steps
 
 
-def test_batch_receives_seals_and_sends_step_by_step_for_all_connections() -> None:
+def test_batch_receives_and_sends_step_by_step_for_all_connections() -> None:
     def test(batch: Batch, a: Peer, b: Peer, steps: Steps) -> None:
         for peer in (a, b):
             peer.answer = partial(batch.send, peer)
@@ -70,8 +66,7 @@ def test_batch_receives_seals_and_sends_step_by_step_for_all_connections() -> No
 
     assert in_a_loop(test) == [
         *(("a", "received", b"x"), ("b", "received", b"x")),
-        *(("a", "sealed", b"x"), ("b", "sealed", b"x")),
-        *(("a", "passed on", b"x"), ("b", "passed on", b"x")),
+        *(("a", "sent", b"x"), ("b", "sent", b"x")),
     ]
 
 
@@ -83,7 +78,7 @@ def test_batch_of_one_connection_does_every_step_at_once() -> None:
         steps.clear()
         batch.receive(a, b"2")
         batch.send(a, b"2")
-        assert [step for _, step, _ in steps] == ["received", "sealed", "passed on"]
+        assert [step for _, step, _ in steps] == ["received", "sent"]
 
     in_a_loop(test)
 
@@ -95,7 +90,7 @@ def test_batch_keeps_the_order_of_what_a_connection_sends() -> None:
         batch.send(b, b"3")
         batch.send(a, b"4" * 20_000)
 
-    passed = [(name, data[:1]) for name, step, data in in_a_loop(test) if step == "passed on"]
+    passed = [(name, data[:1]) for name, step, data in in_a_loop(test) if step == "sent"]
     assert passed == [("a", b"1"), ("a", b"2"), ("b", b"3"), ("a", b"4")]
 
 
@@ -105,11 +100,11 @@ def test_batch_keeps_only_a_little_before_it_sends() -> None:
             batch.send((a, b)[number % 2], b"x" * 10_000)
             batch.receive((a, b)[number % 2], b"x" * 10_000)
         done = [step for _, step, _ in steps]
-        assert done.count("passed on") > 20
+        assert done.count("sent") > 20
         assert done.count("received") > 20
 
     steps = in_a_loop(test)
-    assert [step for _, step, _ in steps].count("passed on") == 40
+    assert [step for _, step, _ in steps].count("sent") == 40
     assert [step for _, step, _ in steps].count("received") == 40
 
 
@@ -119,10 +114,10 @@ def test_batch_copies_a_memoryview() -> None:
         batch.send(a, memoryview(memory))
         memory[:] = b"behind"
 
-    assert ("a", "passed on", b"before") in in_a_loop(test)
+    assert ("a", "sent", b"before") in in_a_loop(test)
 
 
-@pytest.mark.parametrize("step", ["received", "sealed", "passed on"])
+@pytest.mark.parametrize("step", ["received", "sent"])
 def test_batch_cuts_off_a_connection_that_fails_and_no_other(step: str) -> None:
     def test(batch: Batch, a: Peer, b: Peer, _steps: Steps) -> None:
         a.fails_at = step
@@ -133,7 +128,7 @@ def test_batch_cuts_off_a_connection_that_fails_and_no_other(step: str) -> None:
     steps = in_a_loop(test)
     assert ("loop", "a connection failed", b"") in steps
     assert ("a", "aborted", b"") in steps
-    assert [step for name, step, _ in steps if name == "b"] == ["received", "sealed", "passed on"]
+    assert [step for name, step, _ in steps if name == "b"] == ["received", "sent"]
 
 
 class Late(Peer):
@@ -141,8 +136,8 @@ class Late(Peer):
 
     more: Callable[[], None]
 
-    def send_encrypted(self, sealed: Data) -> None:
-        super().send_encrypted(sealed)
+    def send(self, data: Data) -> None:
+        super().send(data)
         self.more()
 
 
@@ -152,7 +147,7 @@ def test_batch_leaves_what_is_sent_while_it_ends_to_the_next() -> None:
         late.more = partial(batch.send, b, b"more")
         batch.send(late, b"x")
 
-    assert in_a_loop(test)[-1] == ("b", "passed on", b"more")
+    assert in_a_loop(test)[-1] == ("b", "sent", b"more")
 
 
 def test_batch_receives_without_the_context_variables_of_a_sender() -> None:

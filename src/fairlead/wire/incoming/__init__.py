@@ -5,8 +5,7 @@
 - `parser`: bytes to request heads and bodies
 - `exchange`: one request and its answer, as the application sees them
 - `transfer`: reading bodies and sending large answers, which may wait
-- `tls`, `tls_records`, `batches`: TLS between the TCP transport and the protocol, for all
-  connections at once
+- `tls`, `batches`: TLS between the socket and the protocol, for all connections at once
 - `websocket`: frames of RFC 6455
 - `limits`: limits per client, and on the memory of all clients together
 """

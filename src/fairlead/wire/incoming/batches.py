@@ -8,18 +8,19 @@ from collections import deque
 from collections.abc import Callable
 from contextvars import Context
 from time import perf_counter
+from typing import Final
 from weakref import WeakKeyDictionary
 
 from fairlead.base.compiled import mypyc_attr
 
-MAX_RECORD = 16384  # bytes of content in a TLS record
+MAX_RECORD: Final = 16384  # bytes of content in a TLS record
 
-# The code of each step (decrypt a record, answer a request, encrypt the answer, write it to the
-# socket) is larger than the processor's first-level cache. Done connection by connection, the steps
-# evict each other from it; done step by step for all connections, they cost half as much.
+# The code of each step (decrypt a record, answer a request, encrypt and send the answer) is larger
+# than the processor's first-level cache. Done connection by connection, the steps evict each other
+# from it; done step by step for all connections, they cost half as much.
 
-_MAX_BYTES = 256 * 1024  # queued in either direction before a batch ends early
-_SLICE_SECONDS = 0.004
+_MAX_BYTES: Final = 256 * 1024  # queued in either direction before a batch ends early
+_SLICE_SECONDS: Final = 0.004
 
 Data = bytes | memoryview
 
@@ -34,12 +35,8 @@ class BatchedConnection:
         """Process received data, possibly answering at once."""
         raise NotImplementedError
 
-    def encrypt(self, data: Data) -> Data:
-        """Encrypt data; empty if the connection cannot send any more."""
-        raise NotImplementedError
-
-    def send_encrypted(self, encrypted: Data) -> None:
-        """Send encrypted data. Called in the order of `encrypt`."""
+    def send(self, data: Data) -> None:
+        """Encrypt and send data, in the order of the calls."""
         raise NotImplementedError
 
     def abort(self) -> None:
@@ -53,8 +50,7 @@ class Batch:
         self._loop = loop
         self._context = Context()  # empty: the callback inherits nothing from the first sender
         self._received: list[tuple[BatchedConnection, bytes]] = []
-        self._senders: list[BatchedConnection] = []
-        self._outgoing: list[Data] = []  # one item per sender
+        self._outgoing: list[tuple[BatchedConnection, Data]] = []
         self._received_size = self._outgoing_size = 0
         self._last_receiver: BatchedConnection | None = None
         self._last_sender: BatchedConnection | None = None
@@ -63,7 +59,7 @@ class Batch:
     def receive(self, connection: BatchedConnection, data: bytes) -> None:
         """Queue received data, in order."""
         if not self._received and connection is self._last_receiver:
-            connection.process(data)
+            self._process(connection, data)
             return
         self._last_receiver = connection
         self._received.append((connection, data))
@@ -80,13 +76,12 @@ class Batch:
         elif self._outgoing or connection is not self._last_sender:
             self._queue(connection, data)
             return
-        connection.send_encrypted(connection.encrypt(data))
+        connection.send(data)
 
     def _queue(self, connection: BatchedConnection, data: Data) -> None:
         self._last_sender = connection
-        self._senders.append(connection)
         # Copy: the caller may reuse its buffer.
-        self._outgoing.append(data if isinstance(data, bytes) else bytes(data))
+        self._outgoing.append((connection, data if isinstance(data, bytes) else bytes(data)))
         self._outgoing_size += len(data)
         if self._outgoing_size > _MAX_BYTES:
             self.flush()
@@ -110,28 +105,23 @@ class Batch:
         if received:
             self._received, self._received_size = [], 0
             for connection, data in received:
-                try:
-                    connection.process(data)
-                except Exception as error:
-                    self._fail(connection, error)
+                self._process(connection, data)
         self.flush()
+
+    def _process(self, connection: BatchedConnection, data: bytes) -> None:
+        try:
+            connection.process(data)
+        except Exception as error:
+            self._fail(connection, error)
 
     def flush(self) -> None:
         """Encrypt and send all queued data now."""
-        outgoing = self._outgoing
-        if not outgoing:
+        if not self._outgoing:
             return
-        senders = self._senders
-        self._senders, self._outgoing, self._outgoing_size = [], [], 0
-        for index, connection in enumerate(senders):
+        outgoing, self._outgoing, self._outgoing_size = self._outgoing, [], 0
+        for connection, data in outgoing:
             try:
-                outgoing[index] = connection.encrypt(outgoing[index])
-            except Exception as error:
-                outgoing[index] = b""
-                self._fail(connection, error)
-        for index, connection in enumerate(senders):
-            try:
-                connection.send_encrypted(outgoing[index])
+                connection.send(data)
             except Exception as error:
                 self._fail(connection, error)
 
@@ -175,7 +165,7 @@ class Slices:
             self._loop.call_soon(self._run_slices, context=self._context)
 
 
-_slices: WeakKeyDictionary[asyncio.AbstractEventLoop, Slices] = WeakKeyDictionary()
+_slices: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, Slices]] = WeakKeyDictionary()
 
 
 def slices_of(loop: asyncio.AbstractEventLoop) -> Slices:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fairlead.base.errors import StatusError
 from fairlead.wire.incoming.limits import BodyMemory
@@ -17,13 +17,13 @@ from fairlead.wire.incoming.parser import Head
 if TYPE_CHECKING:
     from fairlead.wire.incoming.protocol import HttpProtocol
 
-SWITCHING_PROTOCOLS = 101
-_WITHOUT_BODY = (204, 304)
+SWITCHING_PROTOCOLS: Final = 101
+_WITHOUT_BODY: Final[tuple[int, ...]] = (204, 304)
 
-_NEVER = float("inf")
+_NEVER: Final = float("inf")
 
 # Minimal heads that replace the request's own while a detached answer stays open.
-_KEEP_ALIVE_HEAD = Head(b"GET", b"/", [], {}, {})
+_KEEP_ALIVE_HEAD: Final = Head(b"GET", b"/", [], {}, {})
 _CLOSING_HEAD = Head(b"GET", b"/", [], {}, {})
 _CLOSING_HEAD.keep_alive = False
 
@@ -68,6 +68,7 @@ class Exchange:
         "sent_bytes",
         "started",
         "timed_out",
+        "timeout_callback",
         "too_large",
         "turn",
         "waiter",
@@ -99,6 +100,7 @@ class Exchange:
         self.in_chunks = False
         self.in_parts = False  # the body is read as it arrives
         self.waiter: asyncio.Future[None] | None = None
+        self.timeout_callback: Callable[[], None] | None = None
         self.disconnect_callback: Callable[[], object] | None = None
         self._complete_callback: Callable[[bool], None] | None = None
 
@@ -127,13 +129,15 @@ class Exchange:
 
     def release(self) -> None:
         """Detach from the connection: the request is complete."""
-        self.connection = self.disconnect_callback = None
+        self.connection = self.disconnect_callback = self.timeout_callback = None
         if self._timer is not None:
             self._cancel_timer()
+        if self.reserved is not None:
+            self.forget_body()
 
     def lose(self) -> None:
         """Detach from a lost connection and wake waiters."""
-        self.connection = None
+        self.connection = self.timeout_callback = None
         self._cancel_timer()
         callback, self.disconnect_callback = self.disconnect_callback, None
         if callback is not None:
@@ -169,12 +173,15 @@ class Exchange:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def arrived_body(self) -> bytes | None:
-        """Return the whole body if it has arrived and is small: it needs no reserved memory."""
+        """Return the whole body if it has arrived and there is memory for it."""
         connection, head = self.connection, self.head
         if connection is None or not self.body_complete or self.too_large or head.chunked:
             return None
-        if head.length > connection.limits.small_body_bytes:
-            return None
+        size = head.length
+        if size > connection.limits.small_body_bytes and self.reserved is None:
+            if not connection.body_memory.try_to_reserve(connection.owner, size):
+                return None
+            self.reserved = connection.body_memory, connection.owner, size
         return self.take_received()
 
     def forget_body(self) -> None:
@@ -218,6 +225,17 @@ class Exchange:
         self.detached = False
         if self.connection is not None:
             self.connection.resume(self, work)
+
+    def resume_with(self, sending: Awaitable[None]) -> None:
+        """Start a task that sends the answer of a request without one."""
+        self.timeout_callback = None
+        if self.connection is not None:
+            self.connection.send_in_task(self, sending)
+
+    def on_timeout(self, callback: Callable[[], None]) -> None:
+        """Register a callback for the deadline of a request that is not worked on by a task. It
+        answers the request."""
+        self.timeout_callback = callback
 
     def on_complete(self, callback: Callable[[bool], None]) -> None:
         """Register a callback for the end of a detached answer; it gets whether the answer is
@@ -354,26 +372,26 @@ class Peer:
     address: str = ""
 
 
-NOBODY = Peer()
+NOBODY: Final = Peer()
 
 
 # Encoding of answers.
 
 Header = tuple[bytes, bytes]
 
-CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-CLOSE = b"connection: close\r\n"
-CHUNKED = b"transfer-encoding: chunked\r\n"
-LAST_CHUNK = b"0\r\n\r\n"
-PLAIN_HTTP = (
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+CLOSE: Final = b"connection: close\r\n"
+CHUNKED: Final = b"transfer-encoding: chunked\r\n"
+LAST_CHUNK: Final = b"0\r\n\r\n"
+PLAIN_HTTP: Final = (
     b"HTTP/1.0 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\n\r\n"
     b"Client sent an HTTP request to an HTTPS server.\n"
 )
-_PHRASES = {status.value: status.phrase for status in HTTPStatus}
-_STATUS_LINES = {  # webhooks may refuse with codes that have no meaning
+_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
+_STATUS_LINES: Final = {  # webhooks may refuse with codes that have no meaning
     code: f"HTTP/1.1 {code} {_PHRASES.get(code, '')}\r\n".encode() for code in range(100, 1000)
 }
-_REASONS = {
+_REASONS: Final = {
     400: "BadRequest",
     405: "MethodNotAllowed",
     431: "RequestHeaderFieldsTooLarge",

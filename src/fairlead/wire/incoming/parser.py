@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote
 
 import httptools
 
 from fairlead.wire.incoming.limits import Limits
 
-_END_OF_HEAD = b"\r\n\r\n"
-_EMPTY_LINES = re.compile(rb"(?:\r\n)+")
-_SLICE = 16 * 1024
-_MAX_CACHED_BYTES = 4 * 1024
-_MAX_CACHED_HEADS = 4
-_METHODS = (b"GET", b"DELETE", b"HEAD", b"POST", b"PUT", b"PATCH")
-_LINE = re.compile(rb"(" + b"|".join(_METHODS) + rb") (/[!\"$-~]*) HTTP/1\.1\r\n")
-_METHOD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?= )")
+_END_OF_HEAD: Final = b"\r\n\r\n"
+_EMPTY_LINES: Final = re.compile(rb"(?:\r\n)+")
+_SLICE: Final = 16 * 1024
+_MAX_CACHED_BYTES: Final = 4 * 1024
+_MAX_CACHED_HEADS: Final = 4
+_METHODS: Final[tuple[bytes, ...]] = (b"GET", b"DELETE", b"HEAD", b"POST", b"PUT", b"PATCH")
+_LINE: Final = re.compile(rb"(" + b"|".join(_METHODS) + rb") (/[!\"$-~]*) HTTP/1\.1\r\n")
+_METHOD: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?= )")
 # Any other token is a valid method that nothing here serves, not a malformed request.
 _LLHTTP_METHODS = (*_METHODS, b"CONNECT", b"PRI")
-_WITH_BODY = (b"POST", b"PUT", b"PATCH")
+_WITH_BODY: Final[tuple[bytes, ...]] = (b"POST", b"PUT", b"PATCH")
 _LENGTH, _LENGTH_IN_LOWER_CASE = b"\nContent-Length: ", b"\ncontent-length: "
-_MAX_DIGITS = 15
+_MAX_DIGITS: Final = 15
 
 
 def _split_content_length(data: bytes, line: re.Match[bytes], end: int) -> tuple[int, bytes]:
@@ -262,7 +262,7 @@ def _idle_reader() -> Reader:
 
 
 # Replaces the reader of a connection whose answer stays open; shared, to save memory.
-IDLE_READER = _idle_reader()
+IDLE_READER: Final = _idle_reader()
 
 
 # Request heads, with checks beyond those of llhttp. In strict mode llhttp rejects bare line feeds,
@@ -271,10 +271,15 @@ IDLE_READER = _idle_reader()
 
 Field = tuple[bytes, bytes]
 
-UNRESERVED = "/:@!$&'()*+,;=-._~"  # in a path: not percent-encoded, like letters and digits
-_VERSIONS = ("1.1", "1.0")
-_SINGLE_HEADERS = (b"host", b"transfer-encoding", b"content-length", b"expect")
-_HOST = re.compile(rb"[A-Za-z0-9\-._~%!$&'()*+,;=:\[\]]*\Z")
+UNRESERVED: Final = "/:@!$&'()*+,;=-._~"  # in a path: not percent-encoded, like letters and digits
+_VERSIONS: Final[tuple[str, ...]] = ("1.1", "1.0")
+_SINGLE_HEADERS: Final[tuple[bytes, ...]] = (
+    b"host",
+    b"transfer-encoding",
+    b"content-length",
+    b"expect",
+)
+_HOST: Final = re.compile(rb"[A-Za-z0-9\-._~%!$&'()*+,;=:\[\]]*\Z")
 
 
 class Refused(Exception):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import cast
+from typing import Final, cast
 
 from fairlead.base.logs import Logger
 from fairlead.wire.incoming.batches import slices_of
@@ -14,11 +14,11 @@ from fairlead.wire.incoming.exchange import NOBODY, Exchange, Peer, refusal
 from fairlead.wire.incoming.limits import BodyMemory
 from fairlead.wire.incoming.parser import IDLE_READER, Reader, Refused
 
-logger = Logger("fairlead.wire.incoming")
+logger: Final = Logger("fairlead.wire.incoming")
 
-_CLOCK_STEP = 0.001  # resolution of the event loop's clock in seconds
-_FOREVER = float("inf")
-_FEW_CHUNKS = 1024  # bytes below which chunks or frames are parsed at once
+_CLOCK_STEP: Final = 0.001  # resolution of the event loop's clock in seconds
+_FOREVER: Final = float("inf")
+_FEW_CHUNKS: Final = 1024  # bytes below which chunks or frames are parsed at once
 
 
 class HttpProtocol:
@@ -262,6 +262,8 @@ class HttpProtocol:
             return rest
         self._deadline = _FOREVER
         exchange = self._exchange = Exchange(self, head, self._peer, self._loop.time())
+        if 0 < reader.body_left <= min(len(rest), self.limits.unwanted_body_bytes):
+            rest = reader.read_body(rest)  # the whole body came with the head
         exchange.body_complete = reader.complete
         exchange.has_more = bool(rest)
         self.resume(exchange, self._connections.application)
@@ -304,7 +306,11 @@ class HttpProtocol:
             self.abort()
             return
         if waiting is not None:
-            self._task = self._loop.create_task(answer(self, exchange, waiting))
+            self.send_in_task(exchange, waiting)
+
+    def send_in_task(self, exchange: Exchange, waiting: Awaitable[None]) -> None:
+        """Await the rest of an answer in a task."""
+        self._task = self._loop.create_task(answer(self, exchange, waiting))
 
     def keeps_alive(self, exchange: Exchange) -> bool:
         """Whether the connection stays open after an answer that begins now."""
@@ -367,9 +373,6 @@ class HttpProtocol:
         if self._reader.complete and not self._reader.overrun:
             self._reader.close()
             self._reader = IDLE_READER
-        free_buffers = getattr(self._transport, "free_buffers", None)  # TCP has none
-        if free_buffers is not None:
-            free_buffers()
 
     def hand_over(self, successor: asyncio.Protocol) -> None:
         """Pass the connection to another protocol; `connection_lost` is still called here too. The
@@ -470,11 +473,15 @@ class HttpProtocol:
             if now >= self._deadline:
                 self.abort()
         elif now >= exchange.deadline:
-            if exchange.started or exchange.timed_out or self._task is None:
+            task, on_timeout = self._task, exchange.timeout_callback
+            if exchange.started or exchange.timed_out or (task is None and on_timeout is None):
                 self.abort()
                 return
             self._time_out(exchange, now)
-            self._task.cancel()
+            if task is not None:
+                task.cancel()
+            elif on_timeout is not None:
+                on_timeout()
 
     def _time_out(self, exchange: Exchange, now: float) -> None:
         """Mark a request as timed out and extend its deadline for the error response."""
