@@ -44,15 +44,15 @@ __all__ = [
 
 # The modules worth compiling; docs/performance.md has the gain of each group.
 MODULES = """
-base: backlog meter metrics
+base: backlog deferred meter metrics
 codec: bodies protobuf_wire
 codec/messages: layout reader scalars writer
 codec/types: decode defaults memo model names quantity required scalars times
 fields: check conflicts entries field_sets merge_patch ownership prune shapes
 fields: stored_entries typed_values unchanged values walk
 storage: audience backend body_metadata collection delivery state version writes
-wire/incoming: batches exchange parser protocol tls tls_records
-resources: behaviour catalogue context gates go_values metadata registry rules
+wire/incoming: batches exchange parser protocol tls
+resources: behaviour catalogue context gated_fields gates go_values metadata registry rules
 resources/columns: cell_text model
 resources/core: config_maps
 resources/core/pods: annotations behaviour changes columns container_lists containers defaults
@@ -65,10 +65,10 @@ admission: chain
 admission/plugins: base default_toleration_seconds namespace_lifecycle priority runtime_class
 admission/plugins: service_account
 admission/plugins/pod_security: plugin
-operations: api configurations managed_fields operation options patch steps views
-operations: write_pipeline
+operations: api apply configurations create managed_fields operation options patch update
+operations: views write write_pipeline
 api: answers app body chain methods metrics negotiation observer parameters patch
-api: representation request routing stored_tables watch_frames watch_sockets watch_stream
+api: representation request routing stored_tables verbs watch_frames watch_sockets watch_stream
 api/flow_control: borrowing configuration gate metrics queue_set
 controllers: subscription versions
 controllers/garbage: references

@@ -137,3 +137,11 @@ def test_a_timer_may_lie_farther_off_than_an_event_loop_can_wait() -> None:
 
     asyncio.run(work())
     assert rung == [2]
+
+
+def test_a_timer_of_a_loop_that_has_ended_does_not_hinder_the_clock() -> None:
+    async def work() -> None:
+        clock.call_later(YEAR, lambda: None)
+
+    asyncio.run(work())
+    clock.advance(1)

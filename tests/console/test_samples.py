@@ -13,6 +13,7 @@ from support.namespaces import Space
 from support.process import ServerProcess
 
 from fairlead.api.metrics import Metrics
+from fairlead.api.routing import Target
 from fairlead.console.samples import MAX_BYTES, MAX_SAMPLES, Recorder
 
 PATH = "/console/server"
@@ -93,7 +94,8 @@ class _Exchange:
 class _Request:
     """As much of a request as is counted."""
 
-    target = None
+    target = Target("/", "get")
+    query: dict[str, list[str]] = {}
     waited = 0.0
     is_body_read = False
     exchange = _Exchange()

@@ -17,6 +17,8 @@ V1, V2 = "autoscaling/v1", "autoscaling/v2"
 class Autoscalers:
     """Two versions of the autoscaler, as far as the tests need them converted."""
 
+    are_fixed = True
+
     def struct(self, api_version: str) -> Struct | None:
         if api_version not in (V1, V2):
             return None

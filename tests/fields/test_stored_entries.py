@@ -8,6 +8,8 @@ from typing import Any
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.patching import CONFIG_MAP, Object
 
 from fairlead.base.dialect import KUBERNETES
@@ -172,3 +174,42 @@ def test_an_update_leaves_the_entries_of_others_as_they_are() -> None:
 def test_stored_entries_with_equal_texts_are_parsed_once() -> None:
     first, other = unread(entry("a"), entry("b"))
     assert fields_of(first) is fields_of(other)
+
+
+_MAPS = st.dictionaries(
+    st.sampled_from(["a", "b", "ab", "f:a", 'q"', "data", "x" * 30]), st.sampled_from("12")
+)
+
+
+@given(_MAPS, _MAPS, _MAPS)
+def test_an_update_leaves_unparsed_only_sets_that_it_does_not_change(
+    first: dict[str, str], second: dict[str, str], third: dict[str, str]
+) -> None:
+    """Types that are fixed need not be compared with every set."""
+
+    def update(versions: OneVersion, live: Object, labels: dict[str, str], manager: str) -> Object:
+        new = copied(live)
+        new["metadata"]["labels"] = {**labels, **LONG_LABELS}
+        new["data"] = labels
+        entries = track_update(
+            versions,
+            live if live.get("data") is not None else None,
+            new,
+            manager=manager,
+            api_version="v1",
+            now="2024-01-01T00:00:00Z",
+            dialect=KUBERNETES,
+        )
+        new["metadata"]["managedFields"] = entries
+        return cut(orjson.dumps(with_plain_entries(new))[1:])
+
+    results = []
+    for versions in (VERSIONS, OneVersion("v1", CONFIG_MAP, are_fixed=True)):
+        value: Object = {"metadata": {"name": "a", "uid": "b"}}
+        for labels, manager in ((first, "one"), (second, "two"), (third, "three")):
+            value = update(versions, value, labels, manager)
+        results.append(with_plain_entries(value))
+    assert results[0] == results[1]
+
+
+LONG_LABELS = {f"{letter * 40}": "x" for letter in "xyz"}

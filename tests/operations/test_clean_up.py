@@ -23,17 +23,16 @@ from support.api import (
 )
 from support.compiled import plain_only
 from support.waiting import comes_true
+from support.writes import create, update
 
 from fairlead.admission.plugin import Attributes, PluginBase
 from fairlead.base.errors import StatusError, forbidden
 from fairlead.operations.api import Api
 from fairlead.operations.binding import bind
-from fairlead.operations.create import create
 from fairlead.operations.delete import delete, delete_collection
 from fairlead.operations.eviction import BUDGETS, evict
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, WriteOptions
-from fairlead.operations.update import update
 from fairlead.operations.write_pipeline import set_fence
 from fairlead.resources.core.services.allocation import ServiceAllocators
 from fairlead.storage.backend import Fault, Outcome, StorageError, Write
@@ -438,11 +437,11 @@ class Changing:
         self._api = api
         self._collection = api.collection(api.resources.named(resource))
         self._key = key
-        self._put = api.store.put
+        self._put = api.store.writes.put
         # The store's method is replaced on purpose; the last arguments are passed on unseen.
-        api.store.put = self.put  # type: ignore[method-assign, assignment]
+        api.store.writes.put = self.put  # type: ignore[method-assign, assignment]
 
-    async def put(self, collection: Any, key: str, value: Object, over: Any, *more: Any) -> Any:
+    def put(self, collection: Any, key: str, value: Object, over: Any, *more: Any) -> Any:
         if collection is self._collection and key == self._key:
             self.looks += 1
             newest = collection.latest(key)
@@ -450,8 +449,8 @@ class Changing:
             moved = newest.object()
             moved["metadata"].pop("resourceVersion")
             moved["metadata"]["annotations"] = {"moved": str(self.looks)}
-            await self._put(collection, key, moved, newest)
-        return await self._put(collection, key, value, over, *more)
+            self._put(collection, key, moved, newest, (), ())
+        return self._put(collection, key, value, over, *more)
 
 
 @plain_only

@@ -22,7 +22,8 @@ STORED: dict[str, Any] = {
 def test_decode_beside_copies_an_unchanged_part_in_its_place() -> None:
     stored = copy.deepcopy(STORED)
     document = {**stored, "metadata": {**stored["metadata"], "labels": {"a": "b"}}}
-    value = decode_beside(PODS, POD, document, stored, [])
+    value, keeps_content = decode_beside(PODS, POD, document, stored, [])
+    assert keeps_content
     value["spec"]["containers"][0]["image"] = "other"
     assert stored == STORED
     assert list(value) == ["metadata", "spec", "status"]
@@ -33,6 +34,7 @@ def test_decode_beside_decodes_a_changed_part() -> None:
     stored = copy.deepcopy(STORED)
     unknown: list[str] = []
     document = {**stored, "spec": {**stored["spec"], "colour": "blue"}}
-    value = decode_beside(PODS, POD, document, stored, unknown)
+    value, keeps_content = decode_beside(PODS, POD, document, stored, unknown)
+    assert not keeps_content
     assert "colour" not in value["spec"]
     assert unknown == ["colour"]

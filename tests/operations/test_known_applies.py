@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from support.api import CONFIG_MAPS, OPTIONS, config_map, on_api, operation
+from support.writes import apply
 
 from fairlead.admission.plugin import Attributes, PluginBase
 from fairlead.auth.authentication.user import User
+from fairlead.base.waiting import result_of
 from fairlead.operations.api import Api
-from fairlead.operations.apply import apply
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 
@@ -38,7 +39,7 @@ class _Counting(PluginBase):
 
 async def _apply(api: Api, wanted: Operation, options: WriteOptions = OPTIONS) -> bool:
     """Apply as a request would; whether it was answered from memory."""
-    if await api.known_applies.find(api, wanted, RAW, options) is not None:
+    if await result_of(api.known_applies.find(api, wanted, RAW, options)) is not None:
         return True
     config = {"kind": "ConfigMap", "apiVersion": "v1", **config_map("a", x="1")}
     before = api.known_applies.before(api, wanted)

@@ -19,21 +19,19 @@ from support.api import (
     system,
 )
 from support.listening import next_events
+from support.writes import apply, create, update
 
 from fairlead.admission.plugin import Attributes, PluginBase
 from fairlead.base import clock
 from fairlead.base.errors import StatusError
 from fairlead.codec.types.times import parse_time
 from fairlead.operations.api import Api
-from fairlead.operations.apply import apply
 from fairlead.operations.client import Client
-from fairlead.operations.create import create
 from fairlead.operations.delete import delete, delete_collection
 from fairlead.operations.get import get
 from fairlead.operations.list import find
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, WriteOptions
-from fairlead.operations.update import update
 from fairlead.operations.watch import open_watch
 from fairlead.storage.backend import Outcome, Write
 from fairlead.storage.selection import EVERYTHING
@@ -48,8 +46,8 @@ def test_an_object_is_created_read_replaced_and_deleted_by_plain_calls(tmp_path:
         assert (await get(api, operation(api, "get", "a"))) is stored
         wanted = operation(api, "update", "a")
         changed = await update(api, wanted, lambda: config_map("a", x="2"), OPTIONS)
-        assert not changed.created
-        assert changed.version.object()["data"] == {"x": "2"}
+        assert not wanted.creates
+        assert changed.object()["data"] == {"x": "2"}
         gone = await delete(api, operation(api, "delete", "a"), DeleteOptions())
         assert gone.is_removed
         with pytest.raises(StatusError) as refused:
@@ -64,10 +62,11 @@ def test_apply_creates_and_then_changes(tmp_path: Path) -> None:
         return {"kind": "ConfigMap", "apiVersion": "v1", **config_map("a", x=x)}
 
     async def work(api: Api) -> None:
-        first = await apply(api, operation(api, "patch", "a"), configuration("1"), OPTIONS)
-        second = await apply(api, operation(api, "patch", "a"), configuration("2"), OPTIONS)
-        assert (first.created, second.created) == (True, False)
-        assert second.version.object()["data"] == {"x": "2"}
+        first, second = operation(api, "patch", "a"), operation(api, "patch", "a")
+        await apply(api, first, configuration("1"), OPTIONS)
+        changed = await apply(api, second, configuration("2"), OPTIONS)
+        assert (first.creates, second.creates) == (True, False)
+        assert changed.object()["data"] == {"x": "2"}
 
     on_api(tmp_path, work)
 

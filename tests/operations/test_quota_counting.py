@@ -13,6 +13,7 @@ import pytest
 from support.api import OPTIONS, TESTER, on_api, system
 from support.waiting import comes_true
 from support.widgets import make, widgets
+from support.writes import create
 
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugins.base import PODS
@@ -28,7 +29,6 @@ from fairlead.controllers import resource_quotas
 from fairlead.controllers.framework import Controllers, LazyController
 from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.operations.api import Api
-from fairlead.operations.create import create
 from fairlead.operations.delete import delete
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.api import TESTER, on_api, system
 from support.waiting import comes_true
+from support.writes import create
 
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import Attributes, PluginBase
@@ -25,7 +26,6 @@ from fairlead.codec.types.quantity import quantity
 from fairlead.controllers.framework import Controllers, LazyController
 from fairlead.controllers.resource_quotas import ResourceQuotas
 from fairlead.operations.api import Api
-from fairlead.operations.create import create
 from fairlead.operations.delete import delete
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, WriteOptions

@@ -7,12 +7,13 @@ from typing import Any
 
 import orjson
 from support.api import NAMESPACES, on_api, operation, system
+from support.writes import apply
 
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugins.pod_security.plugin import PodSecurity
 from fairlead.base.dialect import KUBERNETES
+from fairlead.base.waiting import result_of
 from fairlead.operations.api import Api
-from fairlead.operations.apply import apply
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.storage.collection import Collection
@@ -32,7 +33,7 @@ RAW = orjson.dumps(POD)
 async def _applied(api: Api) -> tuple[bool, Operation]:
     """Apply the pod; whether the answer was known."""
     request = operation(api, "patch", "a", PODS)
-    known = await api.known_applies.find(api, request, RAW, OPTIONS)
+    known = await result_of(api.known_applies.find(api, request, RAW, OPTIONS))
     if known is None:
         before = api.known_applies.before(api, request)
         await apply(api, request, orjson.loads(RAW), OPTIONS)

@@ -10,21 +10,20 @@ from pathlib import Path
 import pytest
 from support.api import CONFIG_MAPS, OPTIONS, config_map, on_api, operation, system
 from support.compiled import plain_only
+from support.writes import apply, create, update
 
 from fairlead.admission.plugin import Attributes, PluginBase
 from fairlead.base.errors import StatusError
 from fairlead.fields.values import copied
 from fairlead.operations import commits
 from fairlead.operations.api import Api
-from fairlead.operations.apply import apply
 from fairlead.operations.binding import bind
-from fairlead.operations.create import create
 from fairlead.operations.delete import delete
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, WriteOptions
-from fairlead.operations.update import Outcome, update
 from fairlead.storage.backend import Precondition
 from fairlead.storage.collection import Collection
+from fairlead.storage.version import Version
 
 ATTEMPTS = 7
 
@@ -74,7 +73,7 @@ async def _delete(api: Api) -> None:
 def test_retried_write_to_an_object_that_keeps_changing_ends_in_a_conflict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Api], Awaitable[None]]
 ) -> None:
-    for module in ("commits", "create"):
+    for module in ("commits", "retries"):
         monkeypatch.setattr(f"fairlead.operations.{module}.MAX_ATTEMPTS", ATTEMPTS)
     restless = Restless()
 
@@ -147,17 +146,19 @@ def test_concurrent_applies_of_an_absent_object_create_and_then_change(
     tmp_path: Path,
 ) -> None:
     async def work(api: Api) -> None:
-        def applying(manager: str) -> Awaitable[Outcome]:
+        def applying(manager: str) -> Awaitable[Version]:
             config = {
                 "kind": "ConfigMap",
                 "apiVersion": "v1",
                 **config_map("new", **{manager: "1"}),
             }
             options = WriteOptions(False, manager, "Strict")
-            return apply(api, operation(api, "patch", "new"), config, options)
+            operations.append(operation(api, "patch", "new"))
+            return apply(api, operations[-1], config, options)
 
-        done = await asyncio.gather(applying("one"), applying("other"))
-        assert sorted(outcome.created for outcome in done) == [False, True]
+        operations: list[Operation] = []
+        await asyncio.gather(applying("one"), applying("other"))
+        assert sorted(operation.creates for operation in operations) == [False, True]
         entry = api.lookup(CONFIG_MAPS, "work", "new")
         assert entry is not None
         assert entry["data"] == {"one": "1", "other": "1"}
@@ -169,16 +170,18 @@ def test_concurrent_puts_of_an_absent_object_create_and_then_replace(
     tmp_path: Path,
 ) -> None:
     async def work(api: Api) -> None:
-        def putting(holder: str) -> Awaitable[Outcome]:
+        def putting(holder: str) -> Awaitable[Version]:
             value = {"metadata": {"name": "e", "labels": {"holder": holder}}}
             wanted = operation(api, "update", "e", "core/v1/endpoints")
+            operations.append(wanted)
             return update(api, wanted, lambda: copied(value), OPTIONS)
 
+        operations: list[Operation] = []
         done = await asyncio.gather(putting("one"), putting("other"))
-        assert sorted(outcome.created for outcome in done) == [False, True]
+        assert sorted(operation.creates for operation in operations) == [False, True]
         entry = api.lookup("core/v1/endpoints", "work", "e")
-        last = next(outcome for outcome in done if not outcome.created)
-        assert entry == last.version.object()
+        last = next(v for v, made in zip(done, operations, strict=True) if not made.creates)
+        assert entry == last.object()
 
     on_api(tmp_path, work, [Slow()])
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from support.api import OPTIONS, TESTER, on_api
 from support.widgets import make, widgets
+from support.writes import create
 
 from fairlead.base.errors import StatusError
 from fairlead.codec.types.decode import decoder
 from fairlead.codec.types.model import Field, Scalar, Struct
 from fairlead.operations.api import Api
-from fairlead.operations.create import create
 from fairlead.operations.list import find
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import ListOptions

@@ -12,6 +12,7 @@ from ipaddress import ip_network
 import pytest
 from support.api import NAMESPACES, OPTIONS, Object, config_map, operation, system
 from support.sources import MemorySource, Shared
+from support.writes import apply, create, update
 
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugins.namespace_lifecycle import NamespaceLifecycle
@@ -22,11 +23,8 @@ from fairlead.base.errors import StatusError
 from fairlead.base.release import V1_25, V1_36, Release
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.operations.api import Api
-from fairlead.operations.apply import apply
-from fairlead.operations.create import create
 from fairlead.operations.delete import delete
 from fairlead.operations.options import DeleteOptions
-from fairlead.operations.update import update
 from fairlead.resources.core.services.allocation import ServiceAllocators
 from fairlead.resources.core.services.claims import AddressObjects, Claims
 from fairlead.resources.gates import parse_gates
@@ -202,7 +200,7 @@ def test_an_apply_that_is_known_to_change_nothing_is_not_answered_from_what_was(
         async def configure() -> str:
             wanted = operation(api, "patch", "a")
             outcome = await apply(api, wanted, {**configuration}, OPTIONS)
-            return str(outcome.version.object()["data"]["x"])
+            return str(outcome.object()["data"]["x"])
 
         for _ in range(3):
             assert await configure() == "1"

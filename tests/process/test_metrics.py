@@ -18,6 +18,7 @@ from support.waiting import eventually
 from support.wire import Wire
 
 from fairlead.api.metrics import Metrics
+from fairlead.api.routing import Target
 from fairlead.process.certificates.validity import validity_of
 
 if TYPE_CHECKING:
@@ -262,7 +263,12 @@ def test_waiting_is_no_part_of_the_service_level() -> None:
 
 
 CONTAINER = {"name": "c", "image": "i"}
-_REQUEST = {"target": None, "method": "GET", "exchange": SimpleNamespace(sent_bytes=0)}
+_REQUEST = {
+    "target": Target("/", "get"),
+    "query": {},
+    "method": "GET",
+    "exchange": SimpleNamespace(sent_bytes=0),
+}
 
 
 class Empty:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fairlead.api.answers import Answer
 from fairlead.api.request import Request
-from fairlead.api.request_task import finished
+from fairlead.base.waiting import result_of
 from fairlead.process import handlers
 
 PRELUDE = f"exec(open({str(Path(__file__))!r}).read())" if "__file__" in globals() else ""
@@ -15,7 +15,7 @@ class Failing(handlers.Handler):
     async def answer(self, request: Request) -> Answer:
         if text := request.header(b"x-fail"):
             raise ValueError(text)
-        return await finished(super().answer(request))
+        return await result_of(super().answer(request))
 
 
 if not PRELUDE:

@@ -14,7 +14,7 @@ from fairlead.codec.types.defaults import fill_defaults
 from fairlead.resources.catalogue import behaviour_of
 from fairlead.resources.causes import Causes, new_causes
 from fairlead.resources.context import Context
-from fairlead.resources.gated_fields import disabled_fields, drop_disabled
+from fairlead.resources.gated_fields import disabled_fields
 from fairlead.resources.gates import Gates
 from fairlead.resources.registry import Resources
 
@@ -82,7 +82,7 @@ class Kind:
         """Return a new object as stored, and its errors."""
         self.context = self._context(user=user)
         created, causes = self.decode(value), new_causes(self.gates)
-        drop_disabled(self.disabled, created, None)
+        self.disabled.drop(created, None)
         self.behaviour.prepare_create(created, self.context)
         self.behaviour.check_create(created, causes, self.context)
         return created, _causes_of(causes)
@@ -99,7 +99,7 @@ class Kind:
         """Return an updated object as stored, and its errors."""
         self.context = self._context(subresource)
         new, causes, behaviour = self.decode(value), new_causes(self.gates), self.behaviour
-        drop_disabled(self.disabled, new, old)
+        self.disabled.drop(new, old)
         if "generation" in old["metadata"]:
             new["metadata"]["generation"] = old["metadata"]["generation"]
         if subresource:

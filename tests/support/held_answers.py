@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fairlead.api.answers import Answer
 from fairlead.api.request import Request
-from fairlead.api.request_task import finished
+from fairlead.base.waiting import result_of
 from fairlead.process import handlers
 
 PRELUDE = f"exec(open({str(Path(__file__))!r}).read())" if "__file__" in globals() else ""
@@ -21,7 +21,7 @@ class Holding(handlers.Handler):
         until = request.header(b"x-until")
         while until and not _is_there(until):  # noqa: ASYNC110 - another process makes it
             await asyncio.sleep(0.005)
-        return await finished(super().answer(request))
+        return await result_of(super().answer(request))
 
 
 if not PRELUDE:

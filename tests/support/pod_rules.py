@@ -14,7 +14,7 @@ from fairlead.resources.behaviour import Behaviour
 from fairlead.resources.catalogue import behaviour_of
 from fairlead.resources.causes import Causes, new_causes
 from fairlead.resources.context import Context
-from fairlead.resources.gated_fields import disabled_fields, drop_disabled
+from fairlead.resources.gated_fields import disabled_fields
 from fairlead.resources.gates import Gates
 from fairlead.resources.registry import Resource, Resources
 
@@ -57,7 +57,7 @@ class Kind:
         return Context(self.dialect, gates_of_release, lambda *_: None, "default")
 
     def _drop_disabled(self, value: Object, old: Object | None, context: Context) -> None:
-        drop_disabled(disabled_fields(self.resource.stored_struct, context.gates), value, old)
+        disabled_fields(self.resource.stored_struct, context.gates).drop(value, old)
 
     def decode(self, value: Object, context: Context | None = None) -> Object:
         """An object as a body becomes one: decoded, with its defaults."""

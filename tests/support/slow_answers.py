@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fairlead.api.answers import Answer
 from fairlead.api.request import Request
-from fairlead.api.request_task import finished
+from fairlead.base.waiting import result_of
 from fairlead.process import handlers
 
 PRELUDE = f"exec(open({str(Path(__file__))!r}).read())" if "__file__" in globals() else ""
@@ -27,7 +27,7 @@ class Holding(handlers.Handler):
             with suppress(TimeoutError):
                 await asyncio.wait_for(event.wait(), seconds)
             HELD.discard(event)
-        return await finished(super().answer(request))
+        return await result_of(super().answer(request))
 
 
 if not PRELUDE:

@@ -1,18 +1,18 @@
 """The admission chain: runs the mutating steps of all plugins, then the validating steps.
 
 Most steps never wait. `admit` and `validate` run the steps at once up to the first that has to
-wait; the coroutine that they return runs the rest.
+wait; only then they return a coroutine, which runs the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from time import perf_counter
-from typing import Any
 
 from fairlead.admission.metrics import CONTROLLERS, FIRST_BOUND, REFUSALS, STEPS
-from fairlead.admission.plugin import Attributes, LazyPlugin, Plugin, PluginBase, finish
+from fairlead.admission.plugin import Attributes, LazyPlugin, Plugin, PluginBase
 from fairlead.base.errors import StatusError
+from fairlead.base.waiting import finish
 from fairlead.resources.registry import Resource
 
 ADMIT, VALIDATE = "admit", "validate"  # the methods of plugins, and values of the metrics' labels
@@ -34,7 +34,8 @@ class _Steps:
 
 
 class _Run:
-    """One run of the steps for a write. Records the duration of each step and of each round."""
+    """One run of the steps for a write (see `base/waiting.py`). Records the duration of each step
+    and of each round."""
 
     def __init__(self, steps: _Steps, attributes: Attributes) -> None:
         self._steps = steps
@@ -44,8 +45,6 @@ class _Run:
         self._begun = self._last = perf_counter()
 
     def advance(self) -> Awaitable[None] | None:
-        """Run the steps up to the first that has to wait, and return its awaitable. The caller
-        awaits that and calls `advance` again, until it returns None."""
         steps, attributes = self._steps.steps, self._attributes
         if self._next:
             self._record_step()
@@ -58,7 +57,7 @@ class _Run:
                     return waiting
                 self._record_step()
         except StatusError:
-            self.refused()
+            self._refused()
             raise
         STEPS.observe_in(self._steps.row, self._last - self._begun)
         wants_round, attributes.wants_round = attributes.wants_round, False
@@ -79,7 +78,16 @@ class _Run:
         else:
             CONTROLLERS.observe_in(row, took)
 
-    def refused(self) -> None:
+    def failed(self, error: BaseException) -> Awaitable[None] | None:
+        if isinstance(error, StatusError):
+            self._refused()
+        raise error
+
+    @property
+    def result(self) -> None:
+        return None
+
+    def _refused(self) -> None:
         """Record that the current step has rejected the write."""
         steps, now = self._steps, perf_counter()
         phase, operation, name = steps.phase, steps.operation, steps.steps[self._next - 1][0]
@@ -112,13 +120,13 @@ class Chain:
             self._cacheable[key] = cacheable
         return cacheable
 
-    def admit(self, attributes: Attributes) -> Coroutine[Any, Any, None]:
+    def admit(self, attributes: Attributes) -> Awaitable[None] | None:
         return self._run(ADMIT, attributes)
 
-    def validate(self, attributes: Attributes) -> Coroutine[Any, Any, None]:
+    def validate(self, attributes: Attributes) -> Awaitable[None] | None:
         return self._run(VALIDATE, attributes)
 
-    def _run(self, phase: str, attributes: Attributes) -> Coroutine[Any, Any, None]:
+    def _run(self, phase: str, attributes: Attributes) -> Awaitable[None] | None:
         key = phase, attributes.resource.main.key, attributes.operation
         steps = self._steps.get(key)
         if steps is None:
@@ -127,8 +135,11 @@ class Chain:
             taking = [p for p in plugins if getattr(type(p), phase) is not base]
             steps = _Steps(phase, key[2], [(p.name, getattr(p, phase)) for p in taking])
             self._steps[key] = steps
+        if not steps.steps:
+            return None
         run = _Run(steps, attributes)
-        return finish(run, run.advance() if steps.steps else None)
+        waiting = run.advance()
+        return None if waiting is None else finish(run, waiting)
 
     def _concerned(self, key: str) -> list[Plugin]:
         plugins = [p for p in self.plugins if p.concerns is None or key in p.concerns]

@@ -1,4 +1,4 @@
-"""The admission plugin interface, a write as plugins see it, and the coroutine of the chain."""
+"""The admission plugin interface, and a write as plugins see it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 from fairlead.auth.authentication.user import User
-from fairlead.base.errors import StatusError
 from fairlead.resources.context import Context
 from fairlead.resources.registry import Resource
 
@@ -103,26 +102,6 @@ class PluginBase:
 
     async def close(self) -> None:
         pass
-
-
-class Run(Protocol):
-    """One run of the steps of plugins for a write; `chain` implements it."""
-
-    def advance(self) -> Awaitable[None] | None: ...
-
-    def refused(self) -> None: ...
-
-
-async def finish(run: Run, waiting: Awaitable[None] | None) -> None:
-    """Await a step, if one waits, and run the steps after it. It is here because `chain` is
-    compiled, and a compiled module has no coroutine."""
-    while waiting is not None:
-        try:
-            await waiting
-        except StatusError:
-            run.refused()
-            raise
-        waiting = run.advance()
 
 
 class LazyPlugin:

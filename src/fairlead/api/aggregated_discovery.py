@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha512
 from typing import Any
 
@@ -13,6 +13,7 @@ from fairlead.api.answers import Answer, encode
 from fairlead.api.discovery import Elsewhere, Groups, resource_list
 from fairlead.api.negotiation import JSON, Representation, clauses, media_types
 from fairlead.api.request import Request
+from fairlead.base.deferred import Outcome
 from fairlead.base.dialect import Dialect
 from fairlead.codec.protobuf import to_message
 from fairlead.resources.gates import Gates
@@ -90,7 +91,7 @@ class AggregatedDocuments:
 
     def answer(
         self, request: Request, name: str, groups: Groups, form: Representation
-    ) -> Answer | Awaitable[Answer]:
+    ) -> Outcome[Answer]:
         document = self._documents.get(name)
         if document is None and name == "api":
             document = self._documents[name] = core_document(self._resources)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -11,6 +11,7 @@ from fairlead.api.negotiation import YAML, Representation
 from fairlead.api.request import Request
 from fairlead.auth.authorization.attributes import Refused
 from fairlead.base.compiled import mypyc_attr
+from fairlead.base.deferred import Outcome
 from fairlead.base.errors import StatusError
 from fairlead.codec import yaml_writer
 from fairlead.codec.protobuf import to_message
@@ -20,16 +21,16 @@ from fairlead.resources.registry import Resources
 from fairlead.wire.incoming.exchange import Header
 from fairlead.wire.incoming.transfer import respond_compressed, respond_in_pieces
 
-_CACHE = (b"cache-control", b"no-cache, private")
-PUBLIC = (b"cache-control", b"public, max-age=3600")
-_TYPES = {
+_CACHE: Final[Header] = (b"cache-control", b"no-cache, private")
+PUBLIC: Final[Header] = (b"cache-control", b"public, max-age=3600")
+_TYPES: Final = {
     "application/json": (b"content-type", b"application/json"),
     YAML: (b"content-type", b"application/yaml"),
     "text/plain": (b"content-type", b"text/plain; charset=utf-8"),
 }
-NO_SNIFF: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
-COMPRESSED: list[Header] = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
-_LARGE = 128 * 1024
+NO_SNIFF: Final[tuple[Header, ...]] = ((b"x-content-type-options", b"nosniff"),)
+COMPRESSED: Final[list[Header]] = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
+_LARGE: Final = 128 * 1024
 _LONGEST_WARNING, _MAX_WARNING_BYTES = 256, 4096
 
 
@@ -152,11 +153,10 @@ def warning_headers(warnings: list[str]) -> list[Header]:
 
 def _warning(text: str) -> bytes:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    printable = "".join(letter if letter.isprintable() else " " for letter in escaped)
-    return f'299 - "{printable}"'.encode()
+    if not escaped.isprintable():
+        escaped = "".join([letter if letter.isprintable() else " " for letter in escaped])
+    return f'299 - "{escaped}"'.encode()
 
 
-# The result of a handler; it is awaited until there is an answer.
-Outcome = Answer | Awaitable[Answer | Awaitable[Answer]]
 # A handler for a verb, or for a verb of one resource.
-Verb = Callable[[Api, Request, Operation], Outcome]
+Verb = Callable[[Api, Request, Operation], Outcome[Answer]]

@@ -1,8 +1,8 @@
 """The application: the entry point for all requests.
 
-A get whose user, rights and object are at hand is answered at once. Everything else runs in a task
-of its own, see `request_task`. Every request gets a response: errors of any kind become Status
-objects.
+Gets and writes of single objects begin at once, and are answered at once unless a step has to wait.
+What is left runs in a task, see `request_task`, like all other requests. Every request gets a
+response: errors of any kind become Status objects.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from fairlead.api.answers import Answer, Outcome, error_answer
+from fairlead.api.answers import Answer, error_answer
 from fairlead.api.chain import Handler
 from fairlead.api.metrics import Metrics
 from fairlead.api.negotiation import for_errors
@@ -24,10 +24,14 @@ from fairlead.api.routing import is_long_running
 from fairlead.auth.authentication.service_accounts import account_claims
 from fairlead.auth.authentication.user import MASTERS
 from fairlead.auth.authorization.attributes import Refused
+from fairlead.base import meter
+from fairlead.base.deferred import Deferred, Outcome
 from fairlead.base.errors import (
     StatusError,
     internal,
     outcome_unknown,
+    over_budget,
+    request_timeout,
     store_unavailable,
     too_many_requests,
 )
@@ -42,16 +46,22 @@ if TYPE_CHECKING:
     from fairlead.storage.store import Store
     from fairlead.storage.workers.page import Slot
 
-logger = Logger("fairlead")
+logger: Final = Logger("fairlead")
 
-READING = ("GET", "HEAD", "OPTIONS")
-_UNCOUNTED = -1  # the weight of requests that are not counted as in flight
-_TOO_MANY = "Too many requests, please try again later."
-_FROM_STORE = ("/api", "/openapi", "/history")
-_HEALTH = ("/healthz", "/livez", "/readyz")
+READING: Final[tuple[str, ...]] = ("GET", "HEAD", "OPTIONS")
+_AT_ONCE: Final[tuple[str, ...]] = ("get", "create", "update", "patch")
+_UNCOUNTED: Final = -1  # the weight of requests that are not counted as in flight
+_TOO_MANY: Final = "Too many requests, please try again later."
+_FROM_STORE: Final[tuple[str, ...]] = ("/api", "/openapi", "/history")
+_HEALTH: Final[tuple[str, ...]] = ("/healthz", "/livez", "/readyz")
 # Writes that depend only on the version of the object they write, not on other objects of its kind.
-_PARTS = ("", "status", "scale", "ephemeralcontainers")
-_OPTIMISTIC_VERBS = {"create": ("", "binding"), "update": _PARTS, "patch": _PARTS, "delete": ("",)}
+_PARTS: Final[tuple[str, ...]] = ("", "status", "scale", "ephemeralcontainers")
+_OPTIMISTIC_VERBS: Final = {
+    "create": ("", "binding"),
+    "update": _PARTS,
+    "patch": _PARTS,
+    "delete": ("",),
+}
 
 
 class Application:
@@ -100,41 +110,60 @@ class Application:
         target = request.target
         is_late = limit(request) if request.query or target.verb in BRIEF else False
         if (
-            target.verb == "get"
+            target.verb in _AT_ONCE
+            and not is_late
             and self.gate is not None
             and self.auditor is None
             and request.trace is None
-            and not request.query
-            and not exchange.head.has_body
             and not exchange.has_more  # many pipelined requests must not occupy the loop
         ):
-            return self._get(request, started)
+            return self._begin(request, started)
         return serve(self, request, started, is_behind=is_late)
 
-    def _get(self, request: Request, started: float) -> Awaitable[None] | None:
-        """Answer a get at once. As soon as a step has to wait, returns an awaitable for the
+    def _begin(self, request: Request, started: float) -> Awaitable[None] | None:
+        """Answer a request at once. As soon as a step has to wait, returns an awaitable for the
         rest."""
         assert self.gate is not None
-        outcome: Outcome
+        outcome: Outcome[Answer]
+        budget: meter.Budget | None = None
+        self.observer.requests.at_once = request
         try:
             admitting = self.handler.admit(request)
             if admitting is not None:
                 return serve(self, request, started, admitting=admitting)
             request.is_admitted = True
+            if request.exchange.head.has_body and not (
+                self.handler.reads_whole(request) and request.take_arrived_body()
+            ):
+                return serve(self, request, started)
             if request.flow is not None:
-                request.seat = self.gate.enter(request)
-                if request.seat is None:
+                seat = request.seat = self.gate.enter(request)
+                if seat is None or seat.work.large:
                     return serve(self, request, started)
+            if request.is_body_read:
+                budget = meter.begin(request.owner)
             outcome = self.handler.answer(request)
         except Exception as error:
             outcome = self.failure(request, error)
+        finally:
+            self.observer.requests.at_once = None
+            if budget is not None:
+                meter.end()
+        if isinstance(outcome, Deferred):
+            _LaterAnswer(self, request, started, outcome)
+            return None
         if not isinstance(outcome, Answer):
-            return serve(self, request, started, outcome=outcome)
+            return serve(self, request, started, outcome=outcome, budget=budget)
+        return self.end(request, outcome, started)
+
+    def end(self, request: Request, answer: Answer, started: float) -> Awaitable[None] | None:
+        """Send an answer, and release what the request holds. Returns an awaitable for a large
+        answer."""
         request.leave_seat()
-        sending = outcome.send(request)
+        sending = answer.send(request)
         if sending is not None:
-            return send(self, request, started, outcome, sending)
-        self.observer.answered(request, outcome.code, started)
+            return send(self, request, started, answer, sending)
+        self.observer.answered(request, answer.code, started)
         return None
 
     def optimistic_revision(self, request: Request) -> int:
@@ -194,6 +223,8 @@ class Application:
 
     def failure(self, request: Request, error: Exception) -> Answer:
         """The answer for an exception that a handler has raised."""
+        if isinstance(error, meter.OverBudget):
+            error = over_budget(error)
         if isinstance(error, StatusError):
             return self.refusal(request, error)
         if isinstance(error, StorageError):  # already logged by the store
@@ -225,6 +256,45 @@ class Application:
             request.user_agent,
         )
         return error_answer(error, representation, self.handler.api.resources)
+
+
+class _LaterAnswer:
+    """A request that waits for an event without a task of its own, such as a write for its
+    commit."""
+
+    def __init__(
+        self, app: Application, request: Request, started: float, outcome: Deferred[Answer]
+    ) -> None:
+        self._app = app
+        self._request = request
+        self._started = started
+        self._outcome = outcome
+        self._weight = app.count_in(request)
+        self._is_over = False
+        request.exchange.on_timeout(self._time_out)
+        outcome.on_done(self._answer)
+
+    def _answer(self, answer: Answer | None, error: BaseException | None) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        app, request = self._app, self._request
+        app.count_out(request, self._weight)
+        try:
+            if answer is None:
+                assert isinstance(error, Exception)
+                answer = app.failure(request, error)
+            sending = app.end(request, answer, self._started)
+            if sending is not None:
+                request.exchange.resume_with(sending)
+        except Exception:
+            logger.exception("cannot answer a request")
+            request.exchange.abort()
+
+    def _time_out(self) -> None:
+        """The time of the request is up."""
+        self._outcome.cancel()
+        self._answer(None, request_timeout())
 
 
 def _has_unknown_fields(request: Request) -> bool:

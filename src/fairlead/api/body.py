@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import orjson
 
 from fairlead.api.dialect_hint import with_hint
@@ -52,8 +54,8 @@ from fairlead.operations.write_pipeline import (
 )
 from fairlead.resources.registry import Resource, Resources
 
-_TYPE = ("kind", "apiVersion")
-_MAX_READ_TWICE = 256 * 1024  # bytes
+_TYPE: Final[tuple[str, ...]] = ("kind", "apiVersion")
+_MAX_READ_TWICE: Final = 256 * 1024  # bytes
 
 
 def body_format(request: Request, resources: Resources) -> str:
@@ -203,41 +205,60 @@ def _body_api_version(resources: Resources, resource: Resource) -> str:
     return resources.api_version_of(resource.body_version)
 
 
-def decode_body(
-    api: Api,
-    operation: Operation,
-    raw: bytes,
-    media_type: str,
-    validation: str,
-    former: str = "",
-) -> Object:
-    """Decode an object of the operation's type, without kind and apiVersion. The apiVersion
-    `former` is accepted as the same type. `validation` decides whether unknown and duplicate fields
-    are dropped, reported as warnings or refused."""
-    resource = operation.resource
-    if resource.lacks_protobuf and media_type not in (JSON, YAML):
-        raise unsupported_media_type((JSON, YAML))
-    value: Object | None = None
-    if media_type not in (JSON, YAML):
-        value = _decode_message(api, resource, raw)
-    if value is None:
+class ObjectBody:
+    """A request body with an object of the operation's type. The apiVersion `former` is accepted as
+    the same type. `validation` decides whether unknown and duplicate fields are dropped, reported
+    as warnings or refused."""
+
+    def __init__(
+        self,
+        api: Api,
+        operation: Operation,
+        raw: bytes,
+        media_type: str,
+        validation: str,
+        former: str = "",
+    ) -> None:
+        self._api = api
+        self._operation = operation
+        self._raw = raw
+        self._media_type = media_type
+        self._validation = validation
+        self._former = former
+
+    def decode(self) -> Object:
+        """Return the object without kind and apiVersion."""
+        api, operation, raw, media_type = self._api, self._operation, self._raw, self._media_type
+        resource = operation.resource
+        if resource.lacks_protobuf and media_type not in (JSON, YAML):
+            raise unsupported_media_type((JSON, YAML))
+        value: Object | None = None
+        if media_type not in (JSON, YAML):
+            value = _decode_message(api, resource, raw)
+        if value is None:
+            value = self._decode_text()
+        metadata = value.get("metadata")
+        if metadata:
+            name_and_uid = metadata.get("name", ""), metadata.get("uid", "")
+            operation.identity = (*name_and_uid, metadata.get("resourceVersion", ""))
+        if len(raw) > meter.MAX_BYTES_ON_LOOP:
+            check_decoded(value)
+        return value
+
+    def _decode_text(self) -> Object:
+        api, operation, raw, media_type = self._api, self._operation, self._raw, self._media_type
+        resource, former = operation.resource, self._former
         parsed, repeated = parse_body(raw, media_type, resource)
         try:
             is_former = bool(former) and parsed.get("apiVersion") == former
-            typed = {**parsed, "apiVersion": ""} if is_former else parsed
-            _check_kind(api, operation, typed, raw)
-            value = _decode_object(api, operation, parsed, raw, media_type, validation, repeated)
+            _check_kind(api, operation, {**parsed, "apiVersion": ""} if is_former else parsed, raw)
+            return _decode_object(
+                api, operation, parsed, raw, media_type, self._validation, repeated
+            )
         except StatusError:
             if repeated is None:
                 _repeated(resource, raw, parsed)  # nested too deeply: that error comes first
             raise
-    metadata = value.get("metadata")
-    if metadata:
-        name_and_uid = metadata.get("name", ""), metadata.get("uid", "")
-        operation.identity = (*name_and_uid, metadata.get("resourceVersion", ""))
-    if len(raw) > meter.MAX_BYTES_ON_LOOP:
-        check_decoded(value)
-    return value
 
 
 def _check_kind(api: Api, operation: Operation, value: Object, raw: bytes) -> None:

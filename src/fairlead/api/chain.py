@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fairlead.api import access, aggregated_discovery, discovery
-from fairlead.api.answers import Answer, Outcome, Verb, encode, no_such_page, value_answer
+from fairlead.api.answers import Answer, Verb, encode, no_such_page, value_answer
+from fairlead.api.delete import answer_delete, answer_delete_collection
 from fairlead.api.dialect_hint import unknown_group
 from fairlead.api.discovery import DiscoveryMessages
 from fairlead.api.list import answer_list
@@ -36,14 +37,7 @@ from fairlead.api.routing import (
     scope_fits,
 )
 from fairlead.api.subresources import HANDLERS
-from fairlead.api.verbs import (
-    answer_create,
-    answer_delete,
-    answer_delete_collection,
-    answer_get,
-    answer_patch,
-    answer_update,
-)
+from fairlead.api.verbs import answer_create, answer_get, answer_patch, answer_update
 from fairlead.api.watch import answer_watch
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization import constrained_impersonation
@@ -51,6 +45,7 @@ from fairlead.auth.authorization.attributes import Attributes, Decision, Refused
 from fairlead.auth.authorization.requests import attributes_of, with_selectors
 from fairlead.base import errors
 from fairlead.base.compiled import mypyc_attr
+from fairlead.base.deferred import Outcome
 from fairlead.base.errors import StatusError
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
@@ -59,7 +54,7 @@ from fairlead.resources.registry import Resource
 if TYPE_CHECKING:
     from fairlead.api.request import Request
 
-Page = Callable[[Request], Awaitable[Answer]]
+Page = Callable[[Request], Outcome[Answer]]
 # Authenticates a request to a page in place of the authenticator; None to use the authenticator.
 # Raises StatusError.
 PageAuthenticator = Callable[[Request], Awaitable[User | None]]
@@ -72,10 +67,10 @@ class Past(Protocol):
         """Whether the handler filters its answer by the user's rights itself, so that the path
         needs no authorization."""
 
-    def answer(self, request: Request) -> Awaitable[Answer]: ...
+    def answer(self, request: Request) -> Outcome[Answer]: ...
 
 
-VERBS: dict[str, Verb] = {
+VERBS: Final[dict[str, Verb]] = {
     "get": answer_get,
     "list": answer_list,
     "watch": answer_watch,
@@ -197,7 +192,7 @@ class Handler:
         server."""
         return request.target.subresource != "proxy" and self.remote(request) is None
 
-    def answer(self, request: Request) -> Outcome:
+    def answer(self, request: Request) -> Outcome[Answer]:
         """The answer to an admitted request whose body has been read; raises StatusError."""
         target = request.target
         if target.past and self.past is not None:
@@ -303,7 +298,7 @@ class Handler:
             raise refused
         return no_such_page()
 
-    def _page(self, request: Request) -> Answer | Awaitable[Answer]:
+    def _page(self, request: Request) -> Outcome[Answer]:
         path = request.target.path
         if path.startswith(NOWHERE):
             return no_such_page()
@@ -315,7 +310,7 @@ class Handler:
             return page(request)
         return self._discovery(request, path.strip("/").split("/"))
 
-    def _discovery(self, request: Request, parts: list[str]) -> Answer | Awaitable[Answer]:
+    def _discovery(self, request: Request, parts: list[str]) -> Outcome[Answer]:
         resources = self.api.resources
         strict = True
         if request.path in ("/api", "/api/", "/apis") and (
@@ -351,7 +346,7 @@ class Handler:
                 raise no_representation(offered)
         return self._overview(request, tuple(parts), make)
 
-    def _aggregated_answer(self, request: Request, name: str) -> Answer | Awaitable[Answer] | None:
+    def _aggregated_answer(self, request: Request, name: str) -> Outcome[Answer] | None:
         """The aggregated document, if the client requests it."""
         accept = request.header(b"accept")
         if "APIGroupDiscoveryList" not in accept or not self.api.gates["AggregatedDiscovery"]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.api.patch import check_patch_type
 from fairlead.api.request import Request
 from fairlead.base import errors
 from fairlead.resources.registry import Resource
 
-_NEEDS_NAME = ("get", "update", "patch", "delete")
+_NEEDS_NAME: Final[tuple[str, ...]] = ("get", "update", "patch", "delete")
 
 
 def check_reading(request: Request) -> None:

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Final
 
 from fairlead.api.request import Request
 from fairlead.api.routing import Target
@@ -30,19 +31,19 @@ BUCKETS = (
 )  # fmt: skip
 # Seconds of answers as the console shows them: each bound is half as much again as the one before.
 PACE_BOUNDS = tuple(0.0001 * 1.5**step for step in range(34))
-_FIRST_SLI = 3  # buckets of all durations that are one in those without waiting
-_LABELS = ("verb", "group", "version", "resource", "subresource", "scope")
+_FIRST_SLI: Final = 3  # buckets of all durations that are one in those without waiting
+_LABELS: Final[tuple[str, ...]] = ("verb", "group", "version", "resource", "subresource", "scope")
 _OF_ANSWERS = ("verb", "dry_run", *_LABELS[1:])
 _SENT_BYTES = tuple(10.0**power for power in range(3, 10))
 _RECEIVED_BYTES = tuple(50_000.0 + 100_000 * step for step in range(31))
 
-_VERBS = {"create": "POST", "update": "PUT", "": "other"}
-_SHOWN_USERS = frozenset(
+_VERBS: Final = {"create": "POST", "update": "PUT", "": "other"}
+_SHOWN_USERS: Final = frozenset(
     {"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"}
 )
-_WRITES = ("create", "update", "patch", "delete", "deletecollection")
-_READING = ("GET", "HEAD")
-_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_WRITES: Final[tuple[str, ...]] = ("create", "update", "patch", "delete", "deletecollection")
+_READING: Final[tuple[str, ...]] = ("GET", "HEAD")
+_METHODS: Final[tuple[str, ...]] = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 Series = tuple[str, str, str, str, str, str]
 Rows = dict[Labels, float | Sequence[float]]
@@ -86,7 +87,7 @@ class AccessCounts:
         return {(name,): count for name, count in self.users.items()}
 
 
-ACCESS = AccessCounts()
+ACCESS: Final = AccessCounts()
 REGISTRY.counter(
     "authenticated_user_requests", "Authenticated requests by user.", ("username",), bare=True
 ).read = ACCESS.by_user
@@ -96,7 +97,7 @@ REGISTRY.counter(
 REGISTRY.counter(
     "authorization_attempts", "Attempts to authorize by result.", ("result",)
 ).read = ACCESS.by_authorization
-_DEPRECATED = REGISTRY.gauge(
+_DEPRECATED: Final = REGISTRY.gauge(
     "apiserver_requested_deprecated_apis",
     "Deprecated resources that were requested, with the release that removes them.",
     ("group", "version", "resource", "subresource", "removed_release"),
@@ -108,6 +109,20 @@ def count_deprecated(resource: Resource) -> None:
     if main.custom is None:
         place = main.group, main.group_version.version, main.name, resource.subresource
         _DEPRECATED.set(1, (*place, resource.removed_release))
+
+
+class _Counts:
+    """The counts of requests with the same labels. Rows are those of the histograms."""
+
+    __slots__ = ("by_code", "durations", "labels", "received", "sent", "series")
+
+    def __init__(self, series: Series, labels: Labels, durations: list[float]) -> None:
+        self.series = series
+        self.labels = labels
+        self.by_code: dict[int, int] = {}
+        self.durations = durations
+        self.sent: list[float] | None = None
+        self.received: list[float] | None = None
 
 
 class Metrics:
@@ -134,6 +149,11 @@ class Metrics:
         self._requests = Counter(
             "apiserver_request", "Requests answered, by verb and code.", (*_OF_ANSWERS, "code")
         )
+        self._requests.read = self._requests_by_labels
+        # By resource, verb, scope (cluster, namespace or object) and whether it is a dry run.
+        self._counts: dict[tuple[str, str, int, bool], _Counts] = {}
+        self._other_counts: dict[Series, _Counts] = {}
+        self._ended_watches: dict[Labels, float] = {}
         self._durations = Histogram(
             "apiserver_request_duration_seconds",
             "Time from a request to its answer, without watches.",
@@ -165,23 +185,54 @@ class Metrics:
 
     def answered(self, request: Request, code: int, seconds: float) -> None:
         """Count an answer."""
-        target, waited = request.target, request.waited
-        series = _key(target, request.method)
-        is_dry = target is not None and target.verb in _WRITES and "dryRun" in request.query
-        key = (series[0], "All" if is_dry else "", *series[1:])
-        self._requests.add(1, (*key, str(code)))
-        self._durations.observe(seconds, key)
-        if key[0] != "CONNECT":
-            self.paces[request.method not in _READING][bisect_left(PACE_BOUNDS, seconds)] += 1
-        if request.method == "GET":
-            self._sent.observe(request.exchange.sent_bytes, series)
-        elif request.is_body_read and series[3]:
-            self._received.observe(request.read_bytes, (series[1], series[3], target.verb))
+        target, method, waited = request.target, request.method, request.waited
+        is_dry = bool(request.query) and target.verb in _WRITES and "dryRun" in request.query
+        counts = self._counts_of(target, method, is_dry)
+        counts.by_code[code] = counts.by_code.get(code, 0) + 1
+        self._durations.observe_in(counts.durations, seconds)
+        if counts.series[0] != "CONNECT":
+            self.paces[method not in _READING][bisect_left(PACE_BOUNDS, seconds)] += 1
+        if method == "GET":
+            if counts.sent is None:
+                counts.sent = self._sent.row(counts.series)
+            self._sent.observe_in(counts.sent, request.exchange.sent_bytes)
+        elif request.is_body_read and counts.series[3]:
+            if counts.received is None:
+                place = counts.series[1], counts.series[3], target.verb
+                counts.received = self._received.row(place)
+            self._received.observe_in(counts.received, request.read_bytes)
         if waited and not is_dry:
-            row = self._waits.setdefault(series, [0.0] * (len(BUCKETS) + 2))
+            row = self._waits.setdefault(counts.series, [0.0] * (len(BUCKETS) + 2))
             row[bisect_left(BUCKETS, seconds)] += 1
             row[bisect_left(BUCKETS, max(seconds - waited, 0.0))] -= 1
             row[-1] += waited
+
+    def _counts_of(self, target: Target, method: str, is_dry: bool) -> _Counts:
+        if target.resource is not None and not target.remote:
+            scope = 2 if target.name else (1 if target.namespace else 0)
+            kind = target.resource.key, target.verb, scope, is_dry
+            counts = self._counts.get(kind)
+            if counts is None:
+                counts = self._counts[kind] = self._new_counts(_key(target, method), is_dry)
+            return counts
+        series = _key(target, method)
+        others = self._other_counts.get(series)
+        if others is None:
+            others = self._other_counts[series] = self._new_counts(series, is_dry)
+        return others
+
+    def _new_counts(self, series: Series, is_dry: bool) -> _Counts:
+        labels = (series[0], "All" if is_dry else "", *series[1:])
+        return _Counts(series, labels, self._durations.row(labels))
+
+    def _requests_by_labels(self) -> dict[Labels, float]:
+        """The number of answers by the labels of `apiserver_request`."""
+        numbers = dict(self._ended_watches)
+        for counts in chain(self._counts.values(), self._other_counts.values()):
+            for code, number in counts.by_code.items():
+                labels = (*counts.labels, str(code))
+                numbers[labels] = numbers.get(labels, 0) + number
+        return numbers
 
     def terminated(self, target: Target | None, method: str) -> None:
         """Count a request that ran into its deadline. It is counted by `answered`, too."""
@@ -195,12 +246,13 @@ class Metrics:
 
     def watch_ends(self, key: Series) -> None:
         self._watches.add(-1, key)
-        self._requests.add(1, (key[0], "", *key[1:], "200"))
+        labels = (key[0], "", *key[1:], "200")
+        self._ended_watches[labels] = self._ended_watches.get(labels, 0) + 1
 
     def requests_by_verb(self) -> dict[str, float]:
         """Requests answered so far, by verb and code: `GET 200`."""
         counts: dict[Labels, float] = {}
-        for key, count in self._requests.values.items():
+        for key, count in self._requests_by_labels().items():
             pair = key[0], key[-1]
             counts[pair] = counts.get(pair, 0) + count
         return {" ".join(pair): count for pair, count in counts.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fairlead.api.dialect_hint import with_hint
 from fairlead.base.caches import BoundedCache
@@ -15,10 +15,10 @@ from fairlead.resources.registry import Resource
 
 JSON, YAML = "application/json", "application/yaml"
 _ANY, _ANY_TEXT = ("*/*", ""), "application/*"
-_TABLE_VERSIONS = ("v1", "v1beta1")
-_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_PARAMETER = re.compile(rf'\s*;\s*({_TOKEN})\s*=\s*(?:{_TOKEN}|"(?:\\.|[^"\\])*")')
-_STREAMS = ("", "watch")
+_TABLE_VERSIONS: Final[tuple[str, ...]] = ("v1", "v1beta1")
+_TOKEN: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_PARAMETER: Final = re.compile(rf'\s*;\s*({_TOKEN})\s*=\s*(?:{_TOKEN}|"(?:\\.|[^"\\])*")')
+_STREAMS: Final[tuple[str, ...]] = ("", "watch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Representation:
         return self is PLAIN_JSON or self == PLAIN_JSON
 
 
-PLAIN_JSON = Representation()
-PRETTY_JSON = Representation(pretty=True)
+PLAIN_JSON: Final = Representation()
+PRETTY_JSON: Final = Representation(pretty=True)
 
 ITEM, LIST, NOTHING = "PartialObjectMetadata", "PartialObjectMetadataList", ""
 
@@ -48,7 +48,7 @@ class _Clause:
     quality: float
 
 
-_MAX_CLAUSES = 64  # of an Accept header; the rest is ignored
+_MAX_CLAUSES: Final = 64  # of an Accept header; the rest is ignored
 
 
 def clauses(accept: str) -> tuple[_Clause, ...]:
@@ -115,8 +115,8 @@ class _Offer(NamedTuple):
     routed: bool
 
 
-_LONGEST_ACCEPT = 512
-_known: BoundedCache[tuple[str, str, _Offer], Representation] = BoundedCache(
+_LONGEST_ACCEPT: Final = 512
+_known: Final[BoundedCache[tuple[str, str, _Offer], Representation]] = BoundedCache(
     longest=_LONGEST_ACCEPT
 )
 

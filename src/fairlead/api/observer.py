@@ -18,10 +18,12 @@ OnEnd = Callable[[Request, int, float], None]  # gets the status code and the se
 
 
 class InFlightRequests:
-    """The requests in progress, by their task."""
+    """The requests in progress, by their task, and the one that is being answered without a
+    task."""
 
     def __init__(self) -> None:
         self._requests: dict[Any, Request] = {}
+        self.at_once: Request | None = None
 
     def __bool__(self) -> bool:
         return bool(self._requests)
@@ -36,7 +38,8 @@ class InFlightRequests:
         self._requests.pop(task, None)
 
     def of(self, task: Any) -> Request | None:
-        return self._requests.get(task)
+        """The request of a task; None stands for a callback."""
+        return self._requests.get(task) if task is not None else self.at_once
 
 
 class Observer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from fairlead.api.dialect_hint import with_hint
 from fairlead.api.negotiation import JSON, YAML, declared_type, media_types
@@ -39,8 +39,8 @@ from fairlead.resources.rules import bounded_int
 from fairlead.storage.selection import EVERYTHING, Selection
 
 # The file of the reference that names the types of options, as its messages show it.
-_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
-_VALIDATION = ("Ignore", "Warn", "Strict")
+_SCHEME: Final = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
+_VALIDATION: Final[tuple[str, ...]] = ("Ignore", "Warn", "Strict")
 
 
 def integer(request: Request, name: str) -> int | None:
@@ -302,8 +302,8 @@ def selection_of(request: Request, resource: Resource) -> Selection:
 # Deadlines of requests that are shorter than the server's general one.
 
 # Verbs on stored objects with a shorter deadline, and that deadline in seconds.
-BRIEF = frozenset(("create", "update", "patch", "delete"))
-_BRIEF_SECONDS = 34.0
+BRIEF: Final = frozenset(("create", "update", "patch", "delete"))
+_BRIEF_SECONDS: Final = 34.0
 
 
 def limit(request: Request) -> bool:

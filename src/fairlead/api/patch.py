@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -32,11 +32,11 @@ from fairlead.operations.patch import Patch
 from fairlead.operations.write_pipeline import strict_errors, warn_of
 from fairlead.resources.registry import Resource
 
-JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC = "application/strategic-merge-patch+json"
-APPLY = "application/apply-patch+yaml"
-_MEMBERS = ("op", "path", "from", "value")
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+APPLY: Final = "application/apply-patch+yaml"
+_MEMBERS: Final[tuple[str, ...]] = ("op", "path", "from", "value")
 TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC, APPLY)
 CUSTOM_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY)  # schemas define no merge strategies
 CUSTOM_SCALE_TYPES = (JSON_PATCH, MERGE_PATCH)  # field ownership does not cover their Scale

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
 
 from fairlead.api.answers import Answer, encode
 from fairlead.api.negotiation import Representation
@@ -11,6 +13,7 @@ from fairlead.api.request import Request
 from fairlead.api.stored_tables import can_write, item_writer, table_of
 from fairlead.api.streamed_answers import after_step
 from fairlead.base import budget, clock, meter
+from fairlead.base.deferred import Outcome
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import bad_request
 from fairlead.operations.api import Api, Object
@@ -20,8 +23,8 @@ from fairlead.resources.columns import registry as printers
 from fairlead.resources.registry import Resource, Resources, from_stored
 from fairlead.storage.version import Version
 
-_LARGE = 128 * 1024  # bytes; takes as long to send as many small answers
-INCLUDES = ("", "Metadata", "Object", "None")
+_LARGE: Final = 128 * 1024  # bytes; takes as long to send as many small answers
+INCLUDES: Final[tuple[str, ...]] = ("", "Metadata", "Object", "None")
 
 
 def read(resource: Resource, entry: Version) -> Object:
@@ -93,9 +96,8 @@ def _row_object(dialect: Dialect, value: Object, version: str, include: str) -> 
 
 def item_answer(
     api: Api, request: Request, operation: Operation, version: Version, code: int = 200
-) -> Answer | Awaitable[Answer]:
-    """The answer for a stored object; an awaitable for a large one. Plain JSON is sent as the
-    stored bytes, without decoding."""
+) -> Outcome[Answer]:
+    """The answer for a stored object. Plain JSON is sent as the stored bytes, without decoding."""
     resource = operation.resource
     if resource.is_scale:
         scale = view_of(api, resource).read(version.object())
@@ -115,7 +117,7 @@ def item_answer(
         else:
             written = item_writer(main, form)(version)
         return Answer(code, written + b"\n")
-    return budget.run(size, _read_answer, api, request, main, version, code)
+    return budget.start(size, partial(_read_answer, api, request, main, version, code))
 
 
 def _read_answer(

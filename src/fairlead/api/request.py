@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from fairlead.api.negotiation import PLAIN_JSON, Representation
@@ -18,7 +18,7 @@ from fairlead.wire.incoming.exchange import NOBODY, Exchange, Peer
 
 Query = dict[str, list[str]]
 
-_NO_QUERY: Query = {}
+_NO_QUERY: Final[Query] = {}
 
 
 @memoized(2048, longest=512, per_byte=100)
@@ -163,8 +163,8 @@ class Request:
         self.is_body_read = True
 
     def take_arrived_body(self) -> bool:
-        """Take a small body that has arrived whole. Returns whether the request has its body now;
-        otherwise the caller awaits it."""
+        """Take a body that has arrived whole. Returns whether the request has its body now; if not,
+        the caller awaits it."""
         if not self.is_body_read:
             body = self.exchange.arrived_body()
             if body is not None:

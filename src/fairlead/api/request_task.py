@@ -11,19 +11,20 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from fairlead.api import tracing
-from fairlead.api.answers import Answer, Outcome
+from fairlead.api.answers import Answer
 from fairlead.api.flow_control.turns import wait_for_turn
 from fairlead.api.parameters import limit
 from fairlead.api.request import Request
 from fairlead.base import meter
+from fairlead.base.deferred import Outcome
 from fairlead.base.errors import (
     StatusError,
-    over_budget,
     request_timeout,
     store_unavailable,
     too_many_requests,
 )
 from fairlead.base.tracing import step
+from fairlead.base.waiting import result_of
 from fairlead.storage.backend import StorageError
 from fairlead.storage.writes import OptimisticWrites, Outdated
 from fairlead.wire.incoming.exchange import (
@@ -53,11 +54,12 @@ async def serve(
     is_behind: bool = False,
     since: int = 0,
     admitting: Awaitable[None] | None = None,
-    outcome: Outcome | None = None,
+    outcome: Outcome[Answer] | None = None,
+    budget: meter.Budget | None = None,
 ) -> None:
     """Answer a routed request. `is_behind` means that it must not run; `since` is the revision that
     a write optimistically starts from. `admitting` and `outcome` are steps that `Application` has
-    begun."""
+    begun, within `budget`."""
     observer = app.observer
     key = observer.begin(request)
     try:
@@ -67,7 +69,7 @@ async def serve(
             if since:
                 answer = await _try_optimistically(app, request, since)
             else:
-                answer = await _handle(app, request, admitting, outcome)
+                answer = await _handle(app, request, admitting, outcome, budget)
         except ClientGone:
             raise
         except Exception as error:
@@ -162,7 +164,8 @@ async def _handle(
     app: Application,
     request: Request,
     admitting: Awaitable[None] | None = None,
-    outcome: Outcome | None = None,
+    outcome: Outcome[Answer] | None = None,
+    budget: meter.Budget | None = None,
     is_optimistic: bool = False,
 ) -> Answer:
     """Admit the request, read its whole body, then run its handler. Its seats are held while the
@@ -182,7 +185,6 @@ async def _handle(
         await _read_body(request)
     weight = app.count_in(request)
     seat: Seat | None = None
-    budget: meter.Budget | None = None
     try:
         if request.flow is not None and app.gate is not None:
             seat, request.seat = request.seat or app.gate.enter(request), None
@@ -191,17 +193,15 @@ async def _handle(
                 with step("priorityandfairness"):
                     seat = await wait_for_turn(app.gate, request, seat)
                 request.waited = perf_counter() - begun
-        budget = meter.begin(request.owner)
+        budget = meter.begin(request.owner, budget)
         if request.trace is None:
-            answer = await finished(app.handler.answer(request) if outcome is None else outcome)
+            answer = await result_of(app.handler.answer(request) if outcome is None else outcome)
         else:
             answer = await _traced(app, request)
         if seat is not None and request.target.verb == "watch" and answer.code == 200:
             seat.keep()
             request.seat, seat = seat, None
         return answer
-    except meter.OverBudget as over:
-        raise over_budget(over) from None
     finally:
         if budget is not None:
             request.waited += budget.waited
@@ -214,14 +214,7 @@ async def _traced(app: Application, request: Request) -> Answer:
     with step(tracing.verb_span(request.target)) as span:
         if span is not None:
             span.note(tracing.target_attributes(request))
-        return await finished(app.handler.answer(request))
-
-
-async def finished(outcome: Outcome) -> Answer:
-    """Return the answer of a handler, which may be an awaitable of an awaitable."""
-    while not isinstance(outcome, Answer):
-        outcome = await outcome
-    return outcome
+        return await result_of(app.handler.answer(request))
 
 
 async def _read_body(request: Request) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.resources.registry import Resource, Resources
 
-_METHOD_VERBS = {
+_METHOD_VERBS: Final = {
     "GET": "get",
     "HEAD": "get",
     "POST": "create",
@@ -12,11 +14,14 @@ _METHOD_VERBS = {
     "PATCH": "patch",
     "DELETE": "delete",
 }
-_COLLECTION_VERBS = {"get": "list", "delete": "deletecollection"}
-_PATH_VERBS = ("watch", "proxy")  # in front of a resource they set the verb, whatever the method
-_NAMESPACE_SUBRESOURCES = ("status", "finalize")
-NOWHERE = ("//", "/apis//")  # paths with an empty segment: always 404
-PAST = "history"  # prefix of the API paths for past states
+_COLLECTION_VERBS: Final = {"get": "list", "delete": "deletecollection"}
+_PATH_VERBS: Final[tuple[str, ...]] = (
+    "watch",
+    "proxy",
+)  # in front of a resource they set the verb, whatever the method
+_NAMESPACE_SUBRESOURCES: Final[tuple[str, ...]] = ("status", "finalize")
+NOWHERE: Final[tuple[str, ...]] = ("//", "/apis//")  # paths with an empty segment: always 404
+PAST: Final = "history"  # prefix of the API paths for past states
 
 
 class Target:
@@ -142,7 +147,7 @@ def scope_fits(resource: Resource, target: Target) -> bool:
     )
 
 
-_LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
+_LONG_RUNNING: Final[tuple[str, ...]] = ("attach", "exec", "log", "portforward", "proxy")
 
 
 def is_long_running(target: Target) -> bool:

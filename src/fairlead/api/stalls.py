@@ -76,11 +76,11 @@ class StallMonitor:
     def _culprit(self) -> dict[str, object]:
         """The fields that describe what runs on the loop."""
         task = asyncio.current_task(self._loop)
-        if task is None:
-            return {"cause": "a callback"}
         request = self._requests.of(task)
         if request is None:
-            return {"cause": "a task", "task": getattr(task, "get_name", str)()}
+            if task is None:
+                return {"cause": "a callback"}
+            return {"cause": "a task", "task": task.get_name()}
         user = getattr(request, "user", None)
         return {
             "cause": "a request",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -31,7 +31,7 @@ Item = Callable[[Version], bytes]
 # the piece is full or the time of a step is over, False at the end of the items.
 Add = Callable[[Iterator[Version], list[Part], bytes], bool]
 
-_ROW_BYTES = 250  # bytes; cost of writing a row, beside its object
+_ROW_BYTES: Final = 250  # bytes; cost of writing a row, beside its object
 _CACHED_ROW_BYTES, _AGED_BYTES = 250, 200  # memory overhead of a cached row and of each age in it
 
 

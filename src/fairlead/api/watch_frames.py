@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import orjson
 
@@ -23,7 +23,7 @@ from fairlead.storage.metrics import WATCH_ENCODES
 from fairlead.storage.version import ADDED, DELETED, MODIFIED, Change, Version
 from fairlead.wire.incoming.exchange import chunk
 
-_NO_KEYS: Mapping[str, str] = {}
+_NO_KEYS: Final[Mapping[str, str]] = {}
 
 
 @memoized()
@@ -47,8 +47,8 @@ class Wire:
         return self.wrap(event) + self.end if event else self.end
 
 
-PIECES = Wire("", lambda event: event)
-CHUNKS = Wire("in chunks", chunk)
+PIECES: Final = Wire("", lambda event: event)
+CHUNKS: Final = Wire("in chunks", chunk)
 
 
 class NoList(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from fairlead.api.answers import Answer
 from fairlead.api.negotiation import JSON
@@ -31,10 +32,12 @@ from fairlead.wire.incoming.websocket import (
     message,
 )
 
-_KEY = b"sec-websocket-key"
-_LENGTH = 4  # bytes of the length prefix of protobuf frames, which WebSocket messages do not need
+_KEY: Final = b"sec-websocket-key"
+_LENGTH: Final = (
+    4  # bytes of the length prefix of protobuf frames, which WebSocket messages do not need
+)
 # Valid targets of a request line: URIs and absolute paths.
-_ORIGIN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:|/)[!-~]*")
+_ORIGIN: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:|/)[!-~]*")
 
 
 def _text(event: bytes) -> bytes:
@@ -45,9 +48,9 @@ def _binary(event: bytes) -> bytes:
     return message(BINARY, event[_LENGTH:])
 
 
-_END = closing(NORMAL)
-_TEXTS = Wire("in texts", _text, _END)
-_BINARIES = Wire("in messages", _binary, _END)
+_END: Final = closing(NORMAL)
+_TEXTS: Final = Wire("in texts", _text, _END)
+_BINARIES: Final = Wire("in messages", _binary, _END)
 
 
 def refusal(request: Request) -> Answer | None:

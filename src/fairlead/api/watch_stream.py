@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from fairlead.api.answers import Answer, warning_headers
 from fairlead.api.negotiation import JSON
@@ -22,17 +22,20 @@ from fairlead.storage.backend import Compacted
 from fairlead.storage.version import Change
 from fairlead.wire.incoming.exchange import Exchange
 
-logger = Logger("fairlead.watch")
+logger: Final = Logger("fairlead.watch")
 
-_YEARS = 1e8  # seconds
-_BOOKMARK_BEFORE_END = 2.0
-_BOOKMARK_AGAIN = 0.2
-_BYTES_A_SEND = 64 * 1024
-_PATIENCE = 1.0
+_YEARS: Final = 1e8  # seconds
+_BOOKMARK_BEFORE_END: Final = 2.0
+_BOOKMARK_AGAIN: Final = 0.2
+_BYTES_A_SEND: Final = 64 * 1024
+_PATIENCE: Final = 1.0
 # Limits on what a stream sends without a task. A change may concern thousands of streams, which all
-# send in the same iteration of the event loop.
-_EVENTS_AT_ONCE, _BYTES_AT_ONCE = 100, 16 * 1024
-_NEVER = float("inf")
+# send in the same iteration of the event loop: together they may send more than a little only while
+# its slice of time lasts.
+_EVENTS_AT_ONCE: Final = 100
+_BYTES_AT_ONCE: Final = 64 * 1024
+_LITTLE: Final = 16 * 1024
+_NEVER: Final = float("inf")
 
 
 class WatchSource(Protocol):
@@ -76,6 +79,7 @@ class WatchStream(Answer):
         "_keys",
         "_send_initial",
         "_send_pending",
+        "_slice",
         "end",
         "ends_initial",
         "exchange",
@@ -105,6 +109,7 @@ class WatchStream(Answer):
         self._send_pending = send_pending
         self.store = api.store_of(source.name)
         self._alarms = api.alarms
+        self._slice = api.watch_slice
         self.watcher = source.watcher
         self.framing = framing
         self._keys: Mapping[str, str] | None = None  # of frames that callbacks may send
@@ -168,7 +173,7 @@ class WatchStream(Answer):
                 frame = self.framing.frame(kind, change)
             except Exception:
                 return False  # a task repeats it and ends the stream with the error
-        return len(frame) <= _BYTES_AT_ONCE and self.exchange.send_now(frame)
+        return len(frame) <= _LITTLE and self.exchange.send_now(frame)
 
     def wake(self) -> None:
         if self.exchange.detached and not self._is_woken:
@@ -216,6 +221,8 @@ class WatchStream(Answer):
     def _try_send(self, events: list[Event]) -> bool:
         watcher = self.watcher
         if len(events) > _EVENTS_AT_ONCE or watcher.size > _BYTES_AT_ONCE:
+            return False
+        if watcher.size > _LITTLE and not self._slice.has_time():
             return False
         if not self.source.are_prepared(events):
             return False

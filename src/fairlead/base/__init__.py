@@ -4,6 +4,7 @@
 - `errors`: Status errors, the one format of every refused request
 - `dialect`: the names and switches in which the two dialects differ
 - `budget`, `meter`: limits of CPU time and memory per request; offloads long work to threads
+- `waiting`: work in steps that mostly need not wait
 - `slices`, `backlog`: long work in slices, so that the event loop is not held
 - `caches`: bounded caches
 - `election`: leader election with a Lease, over any access to it

@@ -43,6 +43,10 @@ class Backlog:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    def has_time(self) -> bool:
+        """Whether a short piece of work may be done now: nothing waits, and there is time left."""
+        return not self._waiting and self._slice.has_time()
+
     def add(self, steps: Iterator[object]) -> None:
         """Each `next` of the iterator is one step."""
         if self._waiting or not self._do(steps):

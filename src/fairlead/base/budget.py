@@ -1,7 +1,7 @@
 """Limits of one request: time on the event loop, CPU time in threads, and bytes allocated.
 
 Work on the event loop blocks all other requests, so it gets a few milliseconds. Work that exceeds
-them is restarted in a thread, where it may take seconds; `run` does both. Functions whose cost is
+them is restarted in a thread, where it may take seconds; `start` does both. Functions whose cost is
 not bounded by the size of the request draw from its budget as they go: `meter.spend` for steps,
 `meter.allocate` for bytes.
 """
@@ -9,24 +9,24 @@ not bounded by the size of the request draw from its budget as they go: `meter.s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
 from time import thread_time
-from typing import Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from fairlead.base.meter import (
-    LOOP_SECONDS,
     NEEDS_THREAD,
     NEEDS_YIELD,
     Budget,
     Meter,
     current_budget,
-    set_meter,
+    run_in_thread,
     try_on_loop,
 )
+from fairlead.base.waiting import result_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,18 +38,30 @@ _threads = WeakValueDictionary()
 _pool = ThreadPoolExecutor(_THREADS, "fairlead-work")
 
 
-async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def start(size: int, work: Callable[[], T]) -> T | Coroutine[Any, Any, T]:
     """Run work on an object or a body of `size` bytes: on the loop if it is short, else in a
     thread. The work may be restarted, so it must be repeatable. It may read shared state but must
     not write any."""
-    result = try_on_loop(size, work, args, kwargs)
-    if result is NEEDS_YIELD:
-        await asyncio.sleep(0)
-        current_budget().loop_seconds = LOOP_SECONDS
-        result = try_on_loop(size, work, args, kwargs)
-    if result is NEEDS_THREAD:
-        return await _run_in_thread(current_budget(), partial(work, *args, **kwargs))
+    result = try_on_loop(size, work)
+    if result is NEEDS_YIELD or result is NEEDS_THREAD:
+        return go_on(result, size, work)
     return result  # type: ignore[no-any-return]
+
+
+async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """As `start`, for callers that wait for the result."""
+    return await result_of(start(size, partial(work, *args, **kwargs)))
+
+
+async def go_on(needs: object, size: int, work: Callable[[], T]) -> T:
+    """Run work that could not be done on the loop at once."""
+    if needs is NEEDS_YIELD:
+        await asyncio.sleep(0)
+        current_budget().loop_until = 0.0
+        result = try_on_loop(size, work)
+        if result is not NEEDS_THREAD:
+            return result  # type: ignore[no-any-return]
+    return await _run_in_thread(current_budget(), work)
 
 
 async def _run_in_thread(budget: Budget, call: Callable[[], T]) -> T:
@@ -77,15 +89,12 @@ class _InThread(Generic[T]):
         self._is_cancelled = False
 
     def __call__(self) -> T:
-        budget = self._budget
-        meter = self._meter = Meter(thread_time, budget.seconds)
+        meter = self._meter = Meter(
+            thread_time, thread_time() + self._budget.seconds, on_loop=False
+        )
         meter.cancelled = self._is_cancelled
-        set_meter(meter)
-        try:
-            return self._call()
-        finally:
-            budget.seconds = meter.left
-            budget.allocated = max(budget.allocated, meter.allocated)
+        result: T = run_in_thread(self._budget, meter, self._call)
+        return result
 
     def cancel(self) -> None:
         self._is_cancelled = True

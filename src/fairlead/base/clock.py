@@ -47,23 +47,28 @@ class Timer:
     time at which the delay ends; one that `is_steady` ignores such changes. A clock that is set
     back prolongs no delay: callers that wait for a stored time check the clock again."""
 
-    __slots__ = ("_call", "_due", "_handle", "_steadily_due")
+    __slots__ = ("_call", "_due", "_handle", "_loop", "_steadily_due")
 
     def __init__(self, delay: float, call: Callable[[], object], *, is_steady: bool) -> None:
         self._due = inf if is_steady else time() + delay
         self._steadily_due = steady() + delay
         self._call = call
+        self._loop = asyncio.get_running_loop()
         self._handle: asyncio.TimerHandle | None = None
 
     def _left(self) -> float:
         return min(self._due - time(), self._steadily_due - steady())
 
     def set(self) -> None:
-        """Schedule the call on the event loop; called again when the clock was moved."""
+        """Schedule the call on the event loop; called again when the clock was moved. Forgets a
+        timer whose loop was closed."""
         if self._handle is not None:
             self._handle.cancel()
+        if self._loop.is_closed():
+            _timers.discard(self)
+            return
         delay = min(max(0.0, self._left()), _MAX_DELAY)
-        self._handle = asyncio.get_running_loop().call_later(delay, self._fire)
+        self._handle = self._loop.call_later(delay, self._fire)
 
     def _fire(self) -> None:
         if self._left() > 0:

@@ -8,9 +8,9 @@ from time import perf_counter
 from typing import Any, Final
 
 MAX_BYTES_ON_LOOP: Final = 32 * 1024  # bytes; work on larger input always runs in a thread
-LOOP_SECONDS = 0.02
+LOOP_SECONDS: Final = 0.02
 THREAD_SECONDS = 20.0  # of CPU; the most expensive validation rules need 10 on slow machines
-MAX_ALLOCATED = 7 * 512 * 1024  # bytes; a patch may copy 3 MiB, the store accepts 1.5 MiB
+MAX_ALLOCATED: Final = 7 * 512 * 1024  # bytes; a patch may copy 3 MiB, the store accepts 1.5 MiB
 _STEPS_PER_CLOCK_READ: Final = 200  # between two reads of the clock
 _MAX_STEPS_ON_LOOP: Final = 20_000  # in one call of `spend`; more raises LoopBudgetExceeded
 
@@ -34,15 +34,18 @@ class SizeLimitExceeded(OverBudget):
 
 class Budget:
     """What is left of the limits of one request. `owner` is the user: one thread per owner at a
-    time."""
+    time. `meter` measures the work that runs now."""
 
-    __slots__ = ("allocated", "loop_seconds", "owner", "seconds", "waited")
+    __slots__ = ("allocated", "loop_until", "meter", "owner", "seconds", "waited")
 
     def __init__(self, owner: str = "") -> None:
         self.owner = owner
         self.allocated = 0  # bytes
         self.seconds = THREAD_SECONDS
-        self.loop_seconds = LOOP_SECONDS  # until the next yield to the event loop
+        # When the work must yield to the event loop: some time after the first work or the last
+        # yield, also if the request has waited since. 0 before its first work.
+        self.loop_until = 0.0
+        self.meter: Meter | None = None
         self.waited = 0.0  # seconds, for others: webhooks and a queue
 
 
@@ -51,11 +54,11 @@ class Meter:
 
     __slots__ = ("_clock", "_steps", "_until", "allocated", "cancelled", "on_loop")
 
-    def __init__(self, clock: Callable[[], float], seconds: float) -> None:
+    def __init__(self, clock: Callable[[], float], until: float, *, on_loop: bool) -> None:
         self._clock = clock
         self._steps = _STEPS_PER_CLOCK_READ
-        self._until = clock() + seconds
-        self.on_loop = clock is perf_counter
+        self._until = until
+        self.on_loop = on_loop
         self.allocated = 0
         self.cancelled = False
 
@@ -81,14 +84,20 @@ class Meter:
 
 
 _budget: Final[ContextVar[Budget | None]] = ContextVar("budget", default=None)
-_meter: Final[ContextVar[Meter | None]] = ContextVar("meter", default=None)
 
 
-def begin(owner: str) -> Budget:
-    """Give a new budget to the request that the current task handles from now on."""
-    budget = Budget(owner)
+def begin(owner: str, budget: Budget | None = None) -> Budget:
+    """Give a budget, by default a new one, to the request that the current task or callback handles
+    from now on."""
+    if budget is None:
+        budget = Budget(owner)
     _budget.set(budget)
     return budget
+
+
+def end() -> None:
+    """End the work of a callback on a request. A task need not call it."""
+    _budget.set(None)
 
 
 def waited(seconds: float) -> None:
@@ -104,25 +113,30 @@ def allocated() -> int:
     return budget.allocated if budget is not None else 0
 
 
+def _meter() -> Meter | None:
+    budget = _budget.get()
+    return budget.meter if budget is not None else None
+
+
 def spend(steps: int = 1) -> None:
     """Account for steps of work, of about a microsecond each, before doing them. Raises
-    TimeLimitExceeded in a thread, and LoopBudgetExceeded on the loop, which only `run` may
+    TimeLimitExceeded in a thread, and LoopBudgetExceeded on the loop, which only `budget` may
     catch."""
-    meter = _meter.get()
+    meter = _meter()
     if meter is not None:
         meter.spend(steps)
 
 
 def allocate(size: int) -> None:
     """Account for bytes before allocating them. Raises SizeLimitExceeded."""
-    meter = _meter.get()
+    meter = _meter()
     if meter is not None:
         meter.allocate(size)
 
 
 def is_on_loop() -> bool:
     """Return whether raising LoopBudgetExceeded moves the current work to a thread."""
-    meter = _meter.get()
+    meter = _meter()
     return meter is not None and meter.on_loop
 
 
@@ -135,28 +149,46 @@ def current_budget() -> Budget:
     return _budget.get() or Budget()
 
 
-def set_meter(meter: Meter) -> None:
-    _meter.set(meter)
-
-
-def try_on_loop(size: int, work: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def try_on_loop(size: int, work: Callable[[], Any]) -> Any:
     """Run work on an input of `size` bytes within the loop time that is left, and return its
     result. NEEDS_THREAD if the input is too large or the time does not suffice, NEEDS_YIELD if no
     time is left."""
     if size > MAX_BYTES_ON_LOOP:
         return NEEDS_THREAD
-    budget = current_budget()
-    if budget.loop_seconds <= 0:
+    budget = _budget.get()
+    if budget is None:
+        token = _budget.set(Budget())
+        try:
+            return try_on_loop(size, work)
+        finally:
+            _budget.reset(token)
+    now = perf_counter()
+    if not budget.loop_until:
+        budget.loop_until = now + LOOP_SECONDS
+    elif now >= budget.loop_until:
         return NEEDS_YIELD
-    meter = Meter(perf_counter, budget.loop_seconds)
-    token = _meter.set(meter)
+    meter = budget.meter = Meter(perf_counter, budget.loop_until, on_loop=True)
     try:
-        return work(*args, **kwargs)
+        return work()
     except LoopBudgetExceeded:
         meter.allocated = 0
         return NEEDS_THREAD
     finally:
-        _meter.reset(token)
-        budget.loop_seconds = meter.left
-        if meter.allocated:
-            budget.allocated = max(budget.allocated, meter.allocated)
+        budget.meter = None
+        if meter.allocated > budget.allocated:
+            budget.allocated = meter.allocated
+
+
+def run_in_thread(budget: Budget, meter: Meter, work: Callable[[], Any]) -> Any:
+    """Run work in a thread with a context of its own, and return its result. Its meter counts the
+    time of the thread."""
+    own = Budget(budget.owner)
+    own.allocated = budget.allocated
+    own.meter = meter
+    _budget.set(own)
+    try:
+        return work()
+    finally:
+        budget.seconds = meter.left
+        if meter.allocated > budget.allocated:
+            budget.allocated = meter.allocated

@@ -9,22 +9,35 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from fairlead.base.compiled import mypyc_attr
 
 Labels = tuple[str, ...]
 
-SECONDS = (
+SECONDS: Final[tuple[float, ...]] = (
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
     10.0,
 )  # fmt: skip
-SIZES = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0)
+SIZES: Final[tuple[float, ...]] = (
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    20.0,
+    50.0,
+    100.0,
+    200.0,
+    500.0,
+    1000.0,
+    2000.0,
+    5000.0,
+)
 
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"  # of `format_text`
-_EXPONENT_FROM = 1e6
-_NOT_FINITE = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"  # of `format_text`
+_EXPONENT_FROM: Final = 1e6
+_NOT_FINITE: Final = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,4 +237,4 @@ class Registry:
         return [metric.snapshot() for metric in self._metrics]
 
 
-REGISTRY = Registry()
+REGISTRY: Final = Registry()

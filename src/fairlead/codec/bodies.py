@@ -16,11 +16,11 @@ from fairlead.codec.types.decode import joined_path
 from fairlead.codec.types.mismatch import Number, json_kind
 from fairlead.codec.types.scalars import UNCOUNTED as UNCOUNTED
 
-_MAX_SHOWN_LENGTH = 30
-_MAX_DIGITS = 20  # of a 64-bit number, with its sign
-_NO_NUMBER = "json: cannot unmarshal number into Go value of type float64"
-_SURROGATE_ESCAPE = re.compile(rb"\\u[dD]")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_MAX_SHOWN_LENGTH: Final = 30
+_MAX_DIGITS: Final = 20  # of a 64-bit number, with its sign
+_NO_NUMBER: Final = "json: cannot unmarshal number into Go value of type float64"
+_SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD]")
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 
 class BodyError(ValueError):
@@ -105,9 +105,9 @@ def summary(raw: bytes) -> str:
 
 # Detection of duplicate keys in a JSON object, which parsers silently merge.
 
-MAX_FOUND = 100  # duplicates that are reported
-_ESCAPE = b"\\"
-_COLON_ESCAPE = b"\\u003"
+MAX_FOUND: Final = 100  # duplicates that are reported
+_ESCAPE: Final = b"\\"
+_COLON_ESCAPE: Final = b"\\u003"
 
 
 def duplicate_fields(raw: bytes, parsed: Any, texts: int = UNCOUNTED) -> list[str]:
@@ -208,21 +208,21 @@ def count_strings(value: Any, depth: int = 0) -> int:
 
 # The encoder supports 254 levels. Wrappers of an object (lists, tables, events, reviews) and its
 # owned fields need some of them.
-MAX_DEPTH = 240
-_ENCODER_DEPTH = 254
-STORED_DEPTH = 248  # of a document of MAX_DEPTH levels including its owned fields
+MAX_DEPTH: Final = 240
+_ENCODER_DEPTH: Final = 254
+STORED_DEPTH: Final = 248  # of a document of MAX_DEPTH levels including its owned fields
 
-MAX_STORED_BYTES = 3 * 512 * 1024  # 1.5 MiB, the limit of the reference's store
+MAX_STORED_BYTES: Final = 3 * 512 * 1024  # 1.5 MiB, the limit of the reference's store
 
 
 # The size of a decoded body. A list of empty items grows tenfold when decoded, and the validation
 # of the kind, which visits every item, runs before the store refuses the object.
-MAX_DECODED_BYTES = 4 * 1024 * 1024
-MAX_GROWN_BYTES = 2 * 1024 * 1024  # with defaults; owned fields may be dropped to store it
+MAX_DECODED_BYTES: Final = 4 * 1024 * 1024
+MAX_GROWN_BYTES: Final = 2 * 1024 * 1024  # with defaults; owned fields may be dropped to store it
 
 
-MAX_VALUES = 100_000  # lists and objects in a body; each takes about 500 bytes when decoded
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+MAX_VALUES: Final = 100_000  # lists and objects in a body; each takes about 500 bytes when decoded
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 class TooDeep(ValueError):

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from fairlead.base.backlog import Backlog
 from fairlead.base.logs import Logger
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Change, existing
 
-logger = Logger("fairlead.controllers")
+logger: Final = Logger("fairlead.controllers")
 
-# Maps an event to the keys that need work. Called on every commit, so it must be fast. The
-# framework may stop iterating and continue in a later iteration of the event loop. A None is not a
-# key, only a point where iteration may be interrupted.
+# Maps an event to the keys that need work. Called on every commit, so it must be fast. A list or
+# tuple is short. The framework may stop iterating over others and continue in a later iteration of
+# the event loop; a None is not a key, only a point where iteration may be interrupted.
 Keys = Callable[[Change], Iterable[str | None]]
 
-_REMAPPING_DELAY = 1.0  # seconds until all objects are replayed after a mapping failed
+_REMAPPING_DELAY: Final = 1.0  # seconds until all objects are replayed after a mapping failed
 
 
 class Subscription:
@@ -35,32 +35,50 @@ class Subscription:
         self._backlog = backlog
 
     def deliver(self, change: Change) -> None:
+        if not self._backlog.has_time():
+            self._queue.unmapped += 1
+            self._backlog.add(self._queue_keys(change))
+            return
+        try:
+            keys = self._keys(change)
+            if isinstance(keys, (list, tuple)):
+                for key in keys:
+                    self._queue.add(key)
+                return
+        except Exception:
+            self._deliver_again(change)
+            return
         self._queue.unmapped += 1
-        self._backlog.add(self._queue_keys(change))
+        self._backlog.add(self._queue_keys(change, keys))
 
     def deliver_all(self) -> None:
         """Deliver all current objects."""
         for version in self._collection.current(""):
             self.deliver(existing(self._collection.resource, version))
 
-    def _queue_keys(self, change: Change) -> Iterator[None]:
-        """Each step queues one key. If the mapping raises, all objects of the collection are
-        delivered after a pause."""
+    def _queue_keys(
+        self, change: Change, keys: Iterable[str | None] | None = None
+    ) -> Iterator[None]:
+        """Each step queues one key."""
         try:
-            for key in self._keys(change):
+            for key in self._keys(change) if keys is None else keys:
                 if key is not None:
                     self._queue.add(key)
                 yield
         except Exception:
-            logger.exception(
-                "cannot process a change",
-                controller=self._queue.name,
-                resource=change.resource,
-                key=change.key,
-            )
-            asyncio.get_running_loop().call_later(_REMAPPING_DELAY, self.deliver_all)
+            self._deliver_again(change)
         finally:
             self._queue.unmapped -= 1
+
+    def _deliver_again(self, change: Change) -> None:
+        """The mapping has raised: deliver all objects of the collection after a pause."""
+        logger.exception(
+            "cannot process a change",
+            controller=self._queue.name,
+            resource=change.resource,
+            key=change.key,
+        )
+        asyncio.get_running_loop().call_later(_REMAPPING_DELAY, self.deliver_all)
 
 
 class Replay:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from fairlead.codec.types.model import Object, Struct
 from fairlead.fields.field_sets import (
@@ -25,15 +25,16 @@ from fairlead.fields.field_sets import (
 from fairlead.fields.shapes import Free, Record, Shape, Single, shape_of, step_shape
 from fairlead.fields.stored_entries import StoredEntry
 from fairlead.fields.typed_values import Changes, compare
+from fairlead.fields.values import is_plain, string_json
 
 ManagedEntry = dict[str, Any]
 Identity = tuple[str, str, str, str]
 
-APPLY = "Apply"
-UPDATE = "Update"
-MAX_UPDATE_ENTRIES = 10
-ANCIENT = "ancient-changes"
-UNKNOWN = "unknown"
+APPLY: Final = "Apply"
+UPDATE: Final = "Update"
+MAX_UPDATE_ENTRIES: Final = 10
+ANCIENT: Final = "ancient-changes"
+UNKNOWN: Final = "unknown"
 
 
 def entries_of(value: dict[str, Any] | None) -> list[ManagedEntry]:
@@ -212,6 +213,10 @@ def capped(items: list[ManagedEntry]) -> list[ManagedEntry]:
 class Versions(Protocol):
     """The served versions of a kind."""
 
+    @property
+    def are_fixed(self) -> bool:
+        """Whether the types stay the same while the server runs."""
+
     def struct(self, api_version: str) -> Struct | None:
         """The type of the kind in a version; None if the version is no longer served."""
 
@@ -223,9 +228,10 @@ class Versions(Protocol):
 class OneVersion:
     """`Versions` of a kind that is served in a single version."""
 
-    def __init__(self, api_version: str, struct: Struct) -> None:
+    def __init__(self, api_version: str, struct: Struct, *, are_fixed: bool = False) -> None:
         self._api_version = api_version
         self._struct = struct
+        self.are_fixed = are_fixed
 
     def struct(self, api_version: str) -> Struct | None:
         return self._struct if api_version == self._api_version else None
@@ -252,6 +258,7 @@ class Difference:
         self._ignored = ignored
         self.own = compare(served_struct(versions, api_version), old, new).outside(ignored)
         self._by_version: dict[str, Changes] = {api_version: self.own}
+        self._last_steps: dict[str, list[bytes]] = {}  # of the changes, by version
 
     def changes_in(self, api_version: str) -> Changes:
         """The changes in a served version."""
@@ -274,6 +281,9 @@ class Difference:
             if struct is None:
                 continue
             changes = self.changes_in(version)
+            if self.versions.are_fixed and self._is_unconcerned(item, changes):
+                remaining.append(item)
+                continue
             fields = difference(current_fields(struct, item), changes.touched)
             fields = difference(fields, changes.removed)
             if fields is fields_of(item):
@@ -281,6 +291,43 @@ class Difference:
             elif fields:
                 remaining.append({**item, "fieldsV1": fields})
         return remaining
+
+    def _is_unconcerned(self, item: ManagedEntry, changes: Changes) -> bool:
+        """Whether the text of a stored set shows that it has none of the changed fields, so that it
+        need not be parsed: it lacks the last step of each."""
+        if type(item) is not StoredEntry:
+            return False
+        version = item["apiVersion"]
+        steps = self._last_steps.get(version)
+        if steps is None:
+            steps = self._last_steps[version] = _last_steps(changes)
+        return bool(steps) and not item.mentions(steps)
+
+
+_MAX_LAST_STEPS: Final = 8
+
+
+def _last_steps(changes: Changes) -> list[bytes]:
+    """The last steps of the changed fields, as every encoder writes them; empty if there are many,
+    or some that may be written in several ways."""
+    steps: set[str] = set()
+    _add_last_steps(changes.touched, steps)
+    _add_last_steps(changes.removed, steps)
+    if len(steps) > _MAX_LAST_STEPS or not is_plain("".join(steps)):
+        return []
+    return [string_json(step).encode() for step in steps]
+
+
+def _add_last_steps(fields: FieldSet, steps: set[str]) -> None:
+    for step, node in fields.items():
+        if len(steps) > _MAX_LAST_STEPS:
+            return
+        if step == ".":
+            continue
+        if not node or "." in node:
+            steps.add(step)
+        if node:
+            _add_last_steps(node, steps)
 
 
 def current_fields(struct: Struct, item: ManagedEntry) -> FieldSet:

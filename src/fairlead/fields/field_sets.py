@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -25,17 +25,17 @@ from fairlead.fields.values import compact_json, string_json
 FieldSet = dict[str, Any]
 Path = tuple[str, ...]
 
-LEAF: FieldSet = {}
+LEAF: Final[FieldSet] = {}
 """The one node that stands for a path with nothing below it. Never change it."""
-EMPTY: FieldSet = {}
+EMPTY: Final[FieldSet] = {}
 
 
 class InvalidFields(ValueError):
     """A malformed set of fields, or a malformed list of `managedFields` entries."""
 
 
-_NUMBER = re.compile(r"-?[0-9]+")
-_LONGEST_NUMBER = 20
+_NUMBER: Final = re.compile(r"-?[0-9]+")
+_LONGEST_NUMBER: Final = 20
 
 
 def key_element(fields: dict[str, Any]) -> str:
@@ -262,7 +262,7 @@ def ordered_union(left: FieldSet, right: FieldSet) -> FieldSet:
     return _join(left, right, arranged=True) if right else left
 
 
-_KINDS = "fkvi"
+_KINDS: Final = "fkvi"
 
 
 def _order(element: str) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ return the given list itself (and `apply` the given object), so that callers det
 from __future__ import annotations
 
 from operator import is_
-from typing import Any
+from typing import Any, Final
 
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.model import Object as Object
@@ -57,14 +57,16 @@ from fairlead.fields.stored_entries import StoredEntry
 from fairlead.fields.typed_values import applied_fields, compare, merge
 from fairlead.fields.unchanged import unchanged_fields
 
-BEFORE_FIRST_APPLY = "before-first-apply"
-_OTHER_VERSION = (
+BEFORE_FIRST_APPLY: Final = "before-first-apply"
+_OTHER_VERSION: Final = (
     "the object does not fit the schema of another version, in which others manage fields of it"
 )
 
-_IDENTITY = "name namespace creationTimestamp selfLink uid clusterName generation managedFields"
+_IDENTITY: Final = (
+    "name namespace creationTimestamp selfLink uid clusterName generation managedFields"
+)
 _UNOWNED_METADATA = (*_IDENTITY.split(), "resourceVersion")
-UNOWNED: FieldSet = of(
+UNOWNED: Final[FieldSet] = of(
     ("f:apiVersion",),
     ("f:kind",),
     ("f:metadata",),

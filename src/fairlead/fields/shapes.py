@@ -7,7 +7,7 @@ Shapes are built once per type and cached. Recursive types give recursive shapes
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from fairlead.base.caches import Shapes
 from fairlead.codec.types.decode import SCALAR_ZEROS, is_struct_like
@@ -31,8 +31,8 @@ class Shape:
         self.free = free
 
 
-ANY_TYPE: tuple[type, ...] = (str, int, float, bool, dict, list)
-SCALAR_TYPES: dict[str, tuple[type, ...]] = {
+ANY_TYPE: Final[tuple[type, ...]] = (str, int, float, bool, dict, list)
+SCALAR_TYPES: Final[dict[str, tuple[type, ...]]] = {
     **dict.fromkeys(("string", "bytes", "Duration"), (str,)),
     **dict.fromkeys(("int32", "int64", "double"), (int, float)),
     "bool": (bool,),
@@ -215,13 +215,13 @@ class Listing(Shape):
         self.item = item
 
 
-_SCALARS = {name: Single(False, types) for name, types in SCALAR_TYPES.items()}
-SINGLE = Single(False, ANY_TYPE)
-FREE = Free(True)
-EXTRA = Free(True)  # an undeclared field of an open struct
-UNDECLARED = Single(True, ())
-_RAW = Single(True, ANY_TYPE)
-_VALUES = Steps()
+_SCALARS: Final = {name: Single(False, types) for name, types in SCALAR_TYPES.items()}
+SINGLE: Final = Single(False, ANY_TYPE)
+FREE: Final = Free(True)
+EXTRA: Final = Free(True)  # an undeclared field of an open struct
+UNDECLARED: Final = Single(True, ())
+_RAW: Final = Single(True, ANY_TYPE)
+_VALUES: Final = Steps()
 
 
 def field_shape(shape: Shape, name: str) -> Shape:
@@ -243,9 +243,9 @@ def step_shape(shape: Shape, element: str) -> Shape:
     return SINGLE
 
 
-_MAX_CACHED = 20_000
-_records: dict[Struct, Record] = {}
-_zeros: dict[Struct, dict[str, Any]] = {}
+_MAX_CACHED: Final = 20_000
+_records: Final[dict[Struct, Record]] = {}
+_zeros: Final[dict[Struct, dict[str, Any]]] = {}
 
 
 def shape_of(struct: Struct) -> Record:
@@ -393,4 +393,4 @@ def _by_key_text(items: list[Any], key: str) -> dict[str, Any] | None:
     return by_key
 
 
-_ONLY_TEXTS = frozenset((str,))
+_ONLY_TEXTS: Final = frozenset((str,))

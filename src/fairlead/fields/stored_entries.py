@@ -9,7 +9,7 @@ writes do not change, and which objects of one template share.
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, ValuesView
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -18,12 +18,12 @@ from fairlead.base.compiled import mypyc_attr
 from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Struct
 
-_KEY = "fieldsV1"
-MAX_SETS = 4096
-MAX_BYTES = 16 * 1024 * 1024
-MAX_TEXT = 32 * 1024
-_SIZE = 6  # bytes of a parsed set for each byte of its text
-_LEAF: Object = {}
+_KEY: Final = "fieldsV1"
+MAX_SETS: Final = 4096
+MAX_BYTES: Final = 16 * 1024 * 1024
+MAX_TEXT: Final = 32 * 1024
+_SIZE: Final = 6  # bytes of a parsed set for each byte of its text
+_LEAF: Final[Object] = {}
 
 
 class StoredSet:
@@ -43,7 +43,7 @@ def _with_shared_leaves(fields: Object) -> Object:
     return fields
 
 
-_sets: BoundedCache[bytes, StoredSet] = BoundedCache(
+_sets: Final[BoundedCache[bytes, StoredSet]] = BoundedCache(
     MAX_SETS, MAX_BYTES, MAX_TEXT, _SIZE, name="field sets"
 )
 
@@ -75,6 +75,10 @@ class StoredEntry(dict[str, Any]):
         if self._set is None:
             self._set = _parsed(self.text)
         return self._set
+
+    def mentions(self, texts: list[bytes]) -> bool:
+        """Whether the text of the set has any of these texts."""
+        return any(text in self.text for text in texts)
 
     def plain(self) -> Object:
         """A plain dictionary with the same content, owned by the caller."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from fairlead.codec.types.model import Object as Object
 from fairlead.codec.types.model import Struct
@@ -130,10 +130,10 @@ class _Entries(Parts):
         return self._fields
 
 
-_APPLIED = _Extractor(is_applied=True, itself=False)
-_APPLIED_ITSELF = _Extractor(is_applied=True, itself=True)
-_UPDATED = _Extractor(is_applied=False, itself=False)
-_UPDATED_ITSELF = _Extractor(is_applied=False, itself=True)
+_APPLIED: Final = _Extractor(is_applied=True, itself=False)
+_APPLIED_ITSELF: Final = _Extractor(is_applied=True, itself=True)
+_UPDATED: Final = _Extractor(is_applied=False, itself=False)
+_UPDATED_ITSELF: Final = _Extractor(is_applied=False, itself=True)
 for _extractor in (_APPLIED, _APPLIED_ITSELF):
     _extractor.field, _extractor.item = _APPLIED, _APPLIED_ITSELF
 for _extractor in (_UPDATED, _UPDATED_ITSELF):
@@ -164,11 +164,11 @@ class Changes(NamedTuple):
         return not self.touched and not self.removed
 
 
-NO_CHANGES = Changes(EMPTY, EMPTY)
+NO_CHANGES: Final = Changes(EMPTY, EMPTY)
 
 _Nodes = tuple[FieldSet | None, FieldSet | None]
-_SAME: _Nodes = (None, None)
-_TOUCHED: _Nodes = (LEAF, None)
+_SAME: Final[_Nodes] = (None, None)
+_TOUCHED: Final[_Nodes] = (LEAF, None)
 
 
 def compare(struct: Struct, old: dict[str, Any], new: dict[str, Any]) -> Changes:
@@ -264,7 +264,7 @@ class _ChangedItems(_ChangedFields):
         self.touched[step] = updated_node(self._item, value)
 
 
-_COMPARER = _Comparer(sees_left=True)
+_COMPARER: Final = _Comparer(sees_left=True)
 
 
 # Merge of an applied configuration into the live object
@@ -363,7 +363,7 @@ class _MergedItems(Pairs):
         return live if len(merged) == len(live) and all(map(is_, merged, live)) else merged
 
 
-_MERGER = _Merger(sees_left=False)
+_MERGER: Final = _Merger(sees_left=False)
 
 
 def _ordered(live: dict[str, Any], config: dict[str, Any]) -> Iterable[str]:

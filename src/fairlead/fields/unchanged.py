@@ -9,8 +9,7 @@ That a part changed nothing is cached by a digest of all that it depends on.
 
 from __future__ import annotations
 
-from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -25,9 +24,10 @@ from fairlead.fields.values import copied, equal
 from fairlead.fields.walk import Pairs, PairWalker
 
 # Always merged: they identify the object, or mostly differ.
-_ALWAYS_MERGED = ("apiVersion", "kind", "metadata")
-MAX_CACHED = 4096
-_cache: BoundedCache[tuple[Struct, str, bool, bytes], bool] = BoundedCache(
+_ALWAYS_MERGED: Final[tuple[str, ...]] = ("apiVersion", "kind", "metadata")
+MAX_CACHED: Final = 4096
+_DIGEST_BYTES: Final = 16
+_cache: Final[BoundedCache[tuple[Struct, str, bool, tuple[int, int] | None], bool]] = BoundedCache(
     MAX_CACHED, name="unchanged parts of configurations"
 )
 
@@ -54,20 +54,22 @@ def unchanged_fields(
         is_only_owner = not any(member.element in fields for fields in other_fields)
         digest = _digest(value, live[name], node)
         key = struct, name, is_only_owner, digest
-        is_known = bool(digest) and key in _cache
+        is_known = digest is not None and key in _cache
         if is_known or _is_unchanged(member.shape, live[name], value, node, is_only_owner):
             unchanged[member.element] = node
-            if digest and not is_known:
-                _cache.keep(key, True, len(digest))
+            if digest is not None and not is_known:
+                _cache.keep(key, True, _DIGEST_BYTES)
     return unchanged
 
 
-def _digest(*values: Any) -> bytes:
-    """A digest of values; empty if they cannot be encoded."""
+def _digest(*values: Any) -> tuple[int, int] | None:
+    """A digest of values; None if they cannot be encoded. Whoever finds another value with the same
+    digest hides only changes of their own."""
     try:
-        return blake2b(orjson.dumps(values), digest_size=16).digest()
+        encoded = orjson.dumps(values)
     except orjson.JSONEncodeError:
-        return b""
+        return None
+    return hash(encoded), len(encoded)
 
 
 def _is_unchanged(
@@ -143,5 +145,5 @@ class _ContainedParts(Pairs):
         return None
 
 
-_FILLING = _Contained(fills=True)
-_STRICT = _Contained(fills=False)
+_FILLING: Final = _Contained(fills=True)
+_STRICT: Final = _Contained(fills=False)

@@ -32,12 +32,39 @@ def equal(left: Any, right: Any) -> bool:
     if type(left) is not type(right):
         return {type(left), type(right)} == {int, float} and bool(left == right)
     if isinstance(left, dict):
-        return left.keys() == right.keys() and all(
-            equal(value, right[key]) for key, value in left.items()
-        )
+        return _equal_objects(left, right)
     if isinstance(left, list):
-        return len(left) == len(right) and all(map(equal, left, right))
+        return _equal_lists(left, right)
     return bool(left == right)
+
+
+def _equal_objects(left: dict[str, Any], right: dict[str, Any]) -> bool:
+    if len(left) != len(right):
+        return False
+    for key, value in left.items():
+        other = right.get(key)
+        if other is not value and (key not in right or not equal(value, other)):
+            return False
+    return True
+
+
+def _equal_lists(left: list[Any], right: list[Any]) -> bool:
+    if len(left) != len(right):
+        return False
+    for index in range(len(left)):
+        if left[index] is not right[index] and not equal(left[index], right[index]):
+            return False
+    return True
+
+
+def share_equal(value: dict[str, Any], old: dict[str, Any], *, trusts_equality: bool) -> None:
+    """Replace the fields of an object that are equal to those of another one by them, so that later
+    comparisons see it at once. Neither may be modified in place afterwards. `trusts_equality`: both
+    match a type that tells `1` from `true`."""
+    for name, item in value.items():
+        other = old.get(name)
+        if other is not item and other == item and (trusts_equality or equal(other, item)):
+            value[name] = other
 
 
 def compact_json(value: Any) -> str:

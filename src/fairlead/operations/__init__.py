@@ -7,7 +7,9 @@ functions through `client`.
 - `api`, `operation`, `options`: the parameters of every verb
 - `create`, `update`, `patch`, `apply`, `delete`, `get`, `list`, `watch`: the verbs
 - `binding`, `eviction`, `tokens`, `access_reviews`: resources that are actions
-- `steps`, `write_pipeline`, `managed_fields`, `commits`: shared by all writes
+- `write`: a write as a list of steps; `create` and `update` have theirs
+- `commits`, `retries`: what a write waits for
+- `write_pipeline`, `managed_fields`: shared by all writes
 - `stored_versions`, `views`, `webhook_objects`: between the stored and the requested version
 - `configurations`: merging of applied configurations
 - `apply_cache`: a cache of applies that changed nothing

@@ -9,6 +9,7 @@ from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.attributes import Attributes, of_path
 from fairlead.base import clock
 from fairlead.base.errors import ResourceRef, invalid
+from fairlead.base.waiting import result_of
 from fairlead.codec.types.times import format_time
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
@@ -88,12 +89,12 @@ async def _admit(
     context = api.context(operation, options.dry_run)
     name = metadata.get("name", "")
     attributes = write_pipeline.attributes(operation, CREATE, value, None, context, name, options)
-    await api.admission.admit(attributes)
+    await result_of(api.admission.admit(attributes))
     causes = new_causes(api.gates)
     check(value, causes)
     if causes:
         raise invalid(ResourceRef(operation.resource.group, ""), causes)
-    await api.admission.validate(attributes)
+    await result_of(api.admission.validate(attributes))
 
 
 def _named_user(spec: Object, user: User) -> User:

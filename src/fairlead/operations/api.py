@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from datetime import datetime
 from math import ceil, frexp
 from types import MappingProxyType
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from fairlead.admission.chain import Chain
 from fairlead.auth.authentication.factory import Authentication
 from fairlead.auth.authorization.attributes import Attributes, Decision
 from fairlead.auth.authorization.chain import Authorizer
+from fairlead.base.backlog import Slice
 from fairlead.base.dialect import Dialect
 from fairlead.codec.types.model import Object as Object
 from fairlead.fields.entries import Versions
@@ -89,6 +90,7 @@ class Api:
         self.known_applies = KnownApplies()
         self.actors = RevisionAuthors()
         self.alarms = TimerGroup()
+        self.watch_slice = Slice()  # for watches that send more than a little at once
         self.reach = ClusterDialer()
         self.shortest_watch = 1800.0  # seconds, for watches without timeoutSeconds; 0: no limit
         self.simulated: Simulated | None = None
@@ -213,8 +215,8 @@ class Api:
 
 # Timers for very many waiters: deadlines close to each other share one timer of the event loop.
 
-_MAX_LATENESS = 6  # an alarm is late by at most 1/2**6 of its delay
-_MAX_BATCH = 50  # callbacks before yielding to the event loop
+_MAX_LATENESS: Final = 6  # an alarm is late by at most 1/2**6 of its delay
+_MAX_BATCH: Final = 50  # callbacks before yielding to the event loop
 
 
 class Sleeper(Protocol):

@@ -18,6 +18,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.base.caches import BoundedCache
+from fairlead.base.deferred import Outcome
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
 from fairlead.storage.version import Version
@@ -59,9 +60,9 @@ class KnownApplies:
             MAX_CACHED, longest=LONGEST_NAME, name="versions of unchanged applies"
         )
 
-    async def find(
+    def find(
         self, api: Api, operation: Operation, raw: bytes, options: WriteOptions
-    ) -> Version | None:
+    ) -> Outcome[Version | None]:
         """The version that answers a cached apply, or None."""
         if not api.admission.updates_are_cacheable(operation.resource):
             return None
@@ -75,9 +76,10 @@ class KnownApplies:
         if cached is None or cached[:2] != (current.revision, _namespace(api, operation)):
             return None
         operation.annotations.update(cached.annotations)
-        await api.store.wait_committed(current)
         operation.result = current
-        return current
+        if current.commit is None:
+            return current
+        return _once_committed(api, current)
 
     def before(self, api: Api, operation: Operation) -> PriorState:
         """The state that `keep` needs from before the apply."""
@@ -103,6 +105,11 @@ class KnownApplies:
             key = _digest(operation, raw, options)
             self._applies.keep(key, apply, len(key) + MAX_ANNOTATION_LENGTH // 4)
             self._versions.keep(_object(operation), version.revision, len(operation.key))
+
+
+async def _once_committed(api: Api, version: Version) -> Version | None:
+    await api.store.wait_committed(version)
+    return version
 
 
 def _object(operation: Operation) -> tuple[str, str]:

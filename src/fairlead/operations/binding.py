@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlead.admission.plugin import CREATE
 from fairlead.base.errors import StatusError, bad_request, conflict, invalid
+from fairlead.base.waiting import result_of
 from fairlead.codec.types.times import now
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
@@ -21,12 +22,12 @@ async def bind(api: Api, operation: Operation, binding: Object, options: WriteOp
     context = api.context(operation, options.dry_run)
     name = binding["metadata"].get("name", "")
     attributes = write_pipeline.attributes(operation, CREATE, binding, None, context, name, options)
-    await api.admission.admit(attributes)
+    await result_of(api.admission.admit(attributes))
     name = binding["metadata"].get("name", "")
     if operation.name and name != operation.name:
         raise bad_request("name in URL does not match name in Binding object")
     _check(api, operation.resource, binding)
-    await api.admission.validate(attributes)
+    await result_of(api.admission.validate(attributes))
     await _bind(api, operation, binding, options.dry_run)
 
 

@@ -6,30 +6,33 @@ component's own user, admitted, and reported to the observers.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from time import perf_counter
 from typing import TypeVar
 
 from fairlead.auth.authentication.user import AUTHENTICATED, MASTERS, User
 from fairlead.auth.authorization.attributes import refusal
+from fairlead.base.deferred import Outcome
 from fairlead.base.errors import StatusError
+from fairlead.base.waiting import result_of
 from fairlead.fields.values import copied
 from fairlead.operations.api import Api, Object
 from fairlead.operations.apply import apply
 from fairlead.operations.binding import bind
 from fairlead.operations.create import create
-from fairlead.operations.delete import delete, delete_collection
+from fairlead.operations.delete import Deleted, delete, delete_collection
 from fairlead.operations.get import get
+from fairlead.operations.list import Listing
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import DeleteOptions, ListOptions, WriteOptions
 from fairlead.operations.patch import Patch
-from fairlead.operations.steps import Changed
-from fairlead.operations.update import patch, store_changed
+from fairlead.operations.update import Changed, patch, store_changed
 from fairlead.operations.views import view_of
 from fairlead.resources.registry import Resource
 from fairlead.storage.collection import Collection
 from fairlead.storage.selection import EVERYTHING
+from fairlead.storage.version import Version
 
 Result = TypeVar("Result")
 
@@ -96,7 +99,8 @@ class Client:
         """Read as a client does: in the version of the resource, with kind and apiVersion. Also
         reads subresources such as `scale`."""
         operation = self._operation("get", key, namespace, name, subresource)
-        version = await self._perform(operation, partial(get, self._api, operation))
+        work: Callable[[], Outcome[Version]] = partial(get, self._api, operation)
+        version = await self._perform(operation, work)
         return view_of(self._api, operation.resource).read(version.object())
 
     async def create(self, key: str, value: Object) -> Object:
@@ -163,7 +167,7 @@ class Client:
         config = {"apiVersion": resource.api_version, "kind": resource.kind, **copied(value)}
         options = WriteOptions(False, self.manager, "Ignore", force=True)
         work = partial(apply, self._api, operation, config, options)
-        return (await self._perform(operation, work)).version.object()
+        return (await self._perform(operation, work)).object()
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
         """Assign a pod to a node."""
@@ -172,7 +176,9 @@ class Client:
             "metadata": {"name": name, "namespace": namespace, "uid": uid},
             "target": {"kind": "Node", "name": node},
         }
-        work = partial(bind, self._api, operation, binding, self._options)
+        work: Callable[[], Outcome[None]] = partial(
+            bind, self._api, operation, binding, self._options
+        )
         await self._perform(operation, work)
 
     async def delete(
@@ -180,7 +186,9 @@ class Client:
     ) -> None:
         """Delete an object; succeeds if it does not exist."""
         operation = self._operation("delete", key, namespace, name)
-        work = partial(delete, self._api, operation, options or DeleteOptions())
+        work: Callable[[], Outcome[Deleted]] = partial(
+            delete, self._api, operation, options or DeleteOptions()
+        )
         try:
             await self._perform(operation, work)
         except StatusError as error:
@@ -190,7 +198,9 @@ class Client:
     async def delete_collection(self, key: str, namespace: str, options: DeleteOptions) -> None:
         """Delete all objects of a resource in a namespace."""
         operation = self._operation("deletecollection", key, namespace, "")
-        work = partial(delete_collection, self._api, operation, options, ListOptions(), EVERYTHING)
+        work: Callable[[], Outcome[Listing]] = partial(
+            delete_collection, self._api, operation, options, ListOptions(), EVERYTHING
+        )
         await self._perform(operation, work)
 
     def _operation(
@@ -206,7 +216,7 @@ class Client:
     async def _perform(
         self,
         operation: Operation,
-        work: Callable[[], Awaitable[Result]],
+        work: Callable[[], Outcome[Result]],
         value: Object | None = None,
     ) -> Result:
         auditor = self._api.auditor
@@ -221,16 +231,14 @@ class Client:
         await audit.end(None)
         return result
 
-    async def _observed(
-        self, operation: Operation, work: Callable[[], Awaitable[Result]]
-    ) -> Result:
+    async def _observed(self, operation: Operation, work: Callable[[], Outcome[Result]]) -> Result:
         started, code = perf_counter(), 200
         try:
             attributes = operation.attributes()
             decision = operation.decision = await self._api.authorizer.authorize(attributes)
             if not decision.allowed:
                 raise refusal(attributes, decision)
-            return await work()
+            return await result_of(work())
         except StatusError as error:
             code = error.code
             raise

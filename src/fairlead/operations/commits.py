@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
-from fairlead.base import budget
 from fairlead.base.errors import ResourceRef, StatusError, modified
 from fairlead.base.tracing import step
 from fairlead.codec.bodies import TooDeep, TooLarge
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
-from fairlead.operations.write_pipeline import check_fence, size_error
+from fairlead.operations.write_pipeline import check_fence, note_written, send
 from fairlead.resources.causes import absent
 from fairlead.resources.context import Context
-from fairlead.resources.custom.ownership import Unconverted
 from fairlead.storage.backend import ConditionFailed, Conflict, Precondition, StorageError
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version
-from fairlead.storage.writes import Companion
+from fairlead.storage.writes import Pending
 
-P = ParamSpec("P")
-T = TypeVar("T")
 Result = TypeVar("Result")
 
 MAX_ATTEMPTS = 1000  # under contention, a writer may need one attempt per writer ahead of it
@@ -58,15 +54,21 @@ async def write_over(
     raise modified(ref)
 
 
+def pending(collection: Collection, key: str) -> Pending | None:
+    """The newest write to a key if it is not committed yet."""
+    newest = collection.pending.get(key)
+    return None if newest is None else newest.commit
+
+
 async def wait_committed(collection: Collection, key: str) -> bool:
     """Wait until the newest version of a key, or its deletion, is committed. Returns False if that
     commit fails: then an error based on that version would be wrong, and the write has to be
     retried."""
-    newest = collection.pending.get(key)
-    if newest is None or newest.commit is None:
+    newest = pending(collection, key)
+    if newest is None:
         return True
     try:
-        await newest.commit.outcome()
+        await newest.outcome()
     except (Conflict, ConditionFailed, StorageError):
         return False
     return True
@@ -78,79 +80,47 @@ async def put(
     collection: Collection,
     key: str,
     value: Object,
-    over: Version | None,
-    context: Context | None = None,
+    over: Version,
 ) -> Version:
-    """Write a prepared object with the preconditions and companion writes of its context. Raises
-    Conflict and ConditionFailed."""
-    check_fence()
-    store = api.store_of(collection.resource)
-    requires: Sequence[Precondition] = context.requires if context is not None else ()
-    alongside: Sequence[Companion] = ()
-    if context is not None:
-        alongside = (*context.alongside, *context.claims)
-    if store is not api.store:
-        await _commit_before(api, operation, requires, alongside)
-        requires = alongside = ()
-    while True:
-        try:
-            with step("Commit") as span:
-                if span is not None:
-                    span.note({"resource": operation.resource.key, "key": key})
-                written = await store.put(collection, key, value, over, requires, alongside)
-            break
-        except asyncio.CancelledError:
-            if context is not None and context.undo:
-                _roll_back_later(collection, key, context)
-            raise
-        except (TooLarge, TooDeep) as error:
-            if not _drop_managed_fields(operation, value, error):
-                raise size_error(error) from None
-    operation.note_written(written, value)
-    if store is api.store:
-        api.actors.note(written.revision, operation)
-    for one in alongside:
-        if one.version is not None:
-            api.actors.note(one.version.revision, operation)
-    if over is not None and api.releases_addresses(operation.resource):
-        await _release_addresses(api, operation, over, value)
+    """Write a prepared object over a version. Raises Conflict."""
+    pending = send(api, operation, collection, key, value, over)
+    written = await traced(pending, operation)
+    note_written(api, operation, collection, written, value)
+    if api.releases_addresses(operation.resource):
+        await release_addresses(api, operation, over, value)
     return written
 
 
-async def _commit_before(
-    api: Api,
-    operation: Operation,
-    requires: Sequence[Precondition],
-    alongside: Sequence[Companion],
-) -> None:
+async def traced(pending: Pending, operation: Operation) -> Version:
+    """Wait for a commit, which is a step of the trace."""
+    with step("Commit") as span:
+        if span is not None:
+            span.note({"resource": operation.resource.key, "key": pending.version.key})
+        return await pending
+
+
+async def commit_companions(api: Api, operation: Operation, context: Context) -> None:
     """Check the preconditions of a write to another cluster, and commit its companion writes, such
-    as the charge of a quota: no transaction has keys of two clusters. If the write itself fails
-    then, the controllers correct the companions. Raises ConditionFailed."""
-    api.store.check_conditions(requires)
-    if not alongside:
+    as the charge of a quota. If the write itself fails then, the controllers correct the
+    companions. Raises ConditionFailed."""
+    api.store.check_conditions(context.requires)
+    companions = context.companions
+    if not companions:
         return
-    first, *others = alongside
+    first, *others = companions
     collection, key = first.collection, first.key
     try:
         first.version = await api.store.put(
-            collection, key, first.value, first.over, requires, others
+            collection, key, first.value, first.over, context.requires, others
         )
     except Conflict:
         raise ConditionFailed(Precondition(collection.resource, key)) from None
-    for one in alongside:
-        assert one.version is not None
-        api.actors.note(one.version.revision, operation)
+    for companion in companions:
+        assert companion.version is not None
+        api.actors.note(companion.version.revision, operation)
 
 
-def _drop_managed_fields(operation: Operation, value: Object, error: TooLarge | TooDeep) -> bool:
-    """Drop managedFields from an object that is too large. Returns whether to retry the write; an
-    apply does not drop them."""
-    if operation.applies or isinstance(error, TooDeep):
-        return False
-    return value["metadata"].pop("managedFields", None) is not None
-
-
-def _roll_back_later(collection: Collection, key: str, context: Context) -> None:
+def roll_back_later(pending: Pending, context: Context) -> None:
     """Release the reservations of a cancelled write once its commit is resolved, because the write
     may still happen. Reservations that a committed object holds are kept."""
     undo, context.undo = context.undo, []
@@ -161,11 +131,10 @@ def _roll_back_later(collection: Collection, key: str, context: Context) -> None
         while undo:
             undo.pop()()
 
-    newest = collection.pending.get(key)
-    if newest is None or newest.commit is None:
+    if pending.version.commit is None:
         give_back()
-    else:
-        newest.commit.outcome().add_done_callback(give_back)
+    elif undo:
+        pending.outcome().add_done_callback(give_back)
 
 
 async def remove(
@@ -196,10 +165,10 @@ async def remove(
         if store is api.store:
             api.actors.note(outcome.revision, operation)
     if api.releases_addresses(operation.resource):
-        await _release_addresses(api, operation, current, None)
+        await release_addresses(api, operation, current, None)
 
 
-async def _release_addresses(
+async def release_addresses(
     api: Api, operation: Operation, before: Version, after: Object | None
 ) -> None:
     """Delete the IPAddress objects of the addresses that a service no longer has. If the process
@@ -215,14 +184,3 @@ async def _release_addresses(
             except (Conflict, ConditionFailed):  # changed meanwhile
                 continue
             api.actors.note(deletion.revision, operation)
-
-
-async def converting(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run work that may need an object in another version. If only a webhook can convert it, await
-    the webhook and start the work again. Offloads like `budget.run`."""
-    while True:
-        try:
-            return await budget.run(size, work, *args, **kwargs)
-        except Unconverted as error:
-            needed = error
-        await needed.convert()

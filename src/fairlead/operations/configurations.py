@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fairlead.base.errors import Cause, StatusError, bad_request
+from fairlead.base.errors import Cause, StatusError, bad_request, conflict
 from fairlead.codec.types.json_numbers import plain
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.times import now
@@ -21,19 +21,20 @@ from fairlead.operations.managed_fields import (
     ignored_fields,
     owns_replicas,
     replicas_path,
+    set_entries,
     versions_of,
     without_new_times,
 )
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import WriteOptions
-from fairlead.operations.steps import Changed
-from fairlead.operations.views import View
+from fairlead.operations.update import Changed
+from fairlead.operations.views import View, typed
 from fairlead.operations.write_pipeline import check_required
 from fairlead.resources.registry import Resource
 
 
 class ConfigurationChange:
-    """The change that an apply makes to an object, a `steps.Change`."""
+    """The change that an apply makes to an object, an `update.Change`."""
 
     def __init__(
         self, api: Api, operation: Operation, view: View, config: Object, options: WriteOptions
@@ -70,9 +71,39 @@ class ConfigurationChange:
 
     def _changed(self, old: Object, live: Object, whole: Object, entries: list[Object]) -> Changed:
         if whole is live and entries is live["metadata"].get("managedFields", entries):
-            return Changed(copied(old), entries, keeps=True)
-        value = decoded(self._operation, self._view, whole, self._config, live)
-        return Changed(self._view.write(old, value), entries, keeps=whole is live)
+            return Changed(copied(old), entries, keeps_all=True)
+        value, keeps_content = decoded(self._operation, self._view, whole, self._config, live)
+        value = self._view.write(old, value)
+        return Changed(value, entries, keeps_content=keeps_content, keeps_all=whole is live)
+
+
+class NewObject:
+    """The object that an apply creates: in the stored version, with its managedFields entries."""
+
+    value: Object
+    entries: list[Object]
+
+    def __init__(
+        self, api: Api, operation: Operation, config: Object, options: WriteOptions
+    ) -> None:
+        self._api = api
+        self._operation = operation
+        self._config = config
+        self._options = options
+
+    def merge(self) -> None:
+        api, operation, config = self._api, self._operation, self._config
+        resource = operation.resource
+        view, versions = View(api, resource), versions_of(api, resource)
+        whole, self.entries = merged(api, versions, operation, None, config, self._options)
+        value, _ = decoded(operation, view, typed(resource, whole), config)
+        uid = value["metadata"].get("uid")
+        if uid:
+            message = "uid mismatch: the provided object specified uid"
+            raise conflict(operation.ref, f"{message} {uid}, and no existing object was found")
+        value["metadata"].pop("resourceVersion", None)
+        self.value = view.write({}, value)
+        set_entries(self.value["metadata"], self.entries)
 
 
 def _former_managers_only(entries: list[Object], live: Object) -> list[Object]:
@@ -141,17 +172,18 @@ def decoded(
     merged: Object,
     config: Object,
     live: Object | None = None,
-) -> Object:
-    """Decode the merge of a configuration and the live object, if there is one."""
+) -> tuple[Object, bool]:
+    """Decode the merge of a configuration and the live object, if there is one. Also returns
+    whether it changes nothing but metadata."""
     document = {name: item for name, item in merged.items() if name not in ("kind", "apiVersion")}
     is_custom = view.main.custom is not None
     undecoded = {"metadata": document["metadata"]} if is_custom else document
     try:
-        value = decode_beside(view.main, view.struct, undecoded, live or {}, [])
+        value, keeps_content = decode_beside(view.main, view.struct, undecoded, live or {}, [])
     except DecodeError as error:
         raise bad_request(str(error)) from None
     if is_custom:
-        value = {**_unread(view, document, config), **value}
+        value, keeps_content = {**_unread(view, document, config), **value}, False
     if view.api.dialect.required_fields_refused:
         check_required(view.resource, document)
     config_name = (config.get("metadata") or {}).get("name")
@@ -159,7 +191,7 @@ def decoded(
         operation.name, {"name": config_name} if config_name else value["metadata"]
     )
     write_pipeline.set_namespace(operation, value["metadata"])
-    return value
+    return value, keeps_content
 
 
 def _unread(view: View, document: Object, config: Object) -> Object:

@@ -12,6 +12,7 @@ from fairlead.admission.plugin import DELETE
 from fairlead.base import clock
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import StatusError, forbidden
+from fairlead.base.waiting import result_of
 from fairlead.codec.types.times import format_time, parse_time
 from fairlead.fields.values import copied
 from fairlead.operations import write_pipeline
@@ -77,8 +78,8 @@ async def _delete(api: Api, operation: Operation, options: DeleteOptions, chain:
         )
         if operation.verb == _COLLECTION_VERB:
             attributes.name = ""  # admission gets the collection, not the object
-        await chain.admit(attributes)
-        await chain.validate(attributes)
+        await result_of(chain.admit(attributes))
+        await result_of(chain.validate(attributes))
         new = version.object()
         has_grace = _prepare(behaviour, new, options, context)
         is_removed = write_pipeline.is_finished(api, resource, new)

@@ -16,6 +16,7 @@ from fairlead.base.errors import (
     invalid,
     not_found,
 )
+from fairlead.base.waiting import result_of
 from fairlead.codec.types.times import now
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
@@ -57,12 +58,12 @@ async def evict(api: Api, operation: Operation, eviction: Object, write: WriteOp
     attributes = write_pipeline.attributes(
         operation, CREATE, eviction, None, context, options=write
     )
-    await api.admission.admit(attributes)
+    await result_of(api.admission.admit(attributes))
     if attributes.round:  # mutating admission may have changed it
         options = _delete_options(eviction, write.dry_run)
     if eviction["metadata"].get("name", "") != operation.name:
         raise bad_request("name in URL does not match name in Eviction object")
-    await api.admission.validate(attributes)
+    await result_of(api.admission.validate(attributes))
     pod = _pod(api, api.resources.named(PODS), operation)
     _check_delete_options(api, eviction)
     await _evict(api, operation, pod, options)

@@ -19,6 +19,7 @@ from fairlead.fields.entries import (
 )
 from fairlead.fields.field_sets import EMPTY, FieldSet, Path, contains, of
 from fairlead.fields.ownership import track_update
+from fairlead.fields.shapes import shape_of
 from fairlead.fields.values import copied, equal
 from fairlead.operations.api import Api, Object
 from fairlead.operations.options import WriteOptions
@@ -29,9 +30,9 @@ from fairlead.resources.registry import Resource, from_stored, to_stored
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_STATUS: FieldSet = of(("f:status",))
-_BUT_STATUS: FieldSet = of(("f:spec",))
-_STATUS_ALONE: FieldSet = of(("f:spec",), ("f:metadata",))
+_STATUS: Final[FieldSet] = of(("f:status",))
+_BUT_STATUS: Final[FieldSet] = of(("f:spec",))
+_STATUS_ALONE: Final[FieldSet] = of(("f:spec",), ("f:metadata",))
 # Fields that a request cannot write, where they differ from the rule in `ignored_fields`.
 _IGNORED: Final[dict[str, FieldSet]] = {
     "apiservices/status": _STATUS_ALONE,
@@ -51,6 +52,8 @@ _IGNORED: Final[dict[str, FieldSet]] = {
 
 class ServedVersions:
     """The served versions of a resource, relative to the version of a request."""
+
+    are_fixed: Final = True
 
     def __init__(self, resource: Resource, resources: dict[str, Resource]) -> None:
         self._resource = resource
@@ -73,6 +76,11 @@ class ServedVersions:
         )
 
 
+def is_typed(resource: Resource) -> bool:
+    """Whether the objects of a resource hold nothing that its type does not describe."""
+    return resource.main.custom is None and not shape_of(resource.main.stored_struct).free
+
+
 def versions_of(api: Api, resource: Resource) -> Versions:
     """The versions in which managedFields entries of a resource can be interpreted; cached."""
     versions: Versions | None = api.versions.get(resource.key)
@@ -92,7 +100,8 @@ def _versions(api: Api, resource: Resource) -> Versions:
     stored = api.in_stored_version(resource)
     served.setdefault(stored.api_version, stored)
     if len(served) == 1:
-        return OneVersion(resource.api_version, resource.struct)
+        is_built_in = resource.main.custom is None
+        return OneVersion(resource.api_version, resource.struct, are_fixed=is_built_in)
     return ServedVersions(resource, served)
 
 
@@ -185,11 +194,15 @@ def tracked_unstored(
     )
 
 
+_NOT_CONTENT: Final[tuple[str, ...]] = ("kind", "apiVersion", "metadata")
+
+
 def decode_beside(
     main: Resource, struct: Struct, document: Object, stored: Object, unknown: list[str]
-) -> Object:
+) -> tuple[Object, bool]:
     """Decode a document that was derived from a stored object. Parts that are the identical Python
-    object (its spec, its managedFields) were decoded before: they are copied or reused."""
+    object (its spec, its managedFields) were decoded before: they are copied or reused. Also
+    returns whether that are all fields but the metadata."""
     is_stored_form = struct is main.stored_struct and main.custom is None
     unchanged = _unchanged(document, stored) if is_stored_form else []
     changed = {name: item for name, item in document.items() if name not in unchanged}
@@ -201,8 +214,10 @@ def decode_beside(
         value["metadata"]["managedFields"] = entries
     if unchanged:
         value.update((name, copied(document[name])) for name in unchanged)
-        return {name: value[name] for name in dict.fromkeys((*document, *value)) if name in value}
-    return value
+        names = dict.fromkeys((*document, *value))
+        value = {name: value[name] for name in names if name in value}
+    content = len(stored) - len([name for name in _NOT_CONTENT if name in stored])
+    return value, len(unchanged) == len(value) - 1 == content
 
 
 def _unchanged(document: Object, stored: Object) -> list[str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from fairlead.base.errors import ResourceRef, StatusError, bad_request, conflict
 from fairlead.resources.causes import Causes, GoValue
 from fairlead.resources.metadata import go_strings
 
-PROPAGATION_POLICIES = ("Foreground", "Background", "Orphan")
+PROPAGATION_POLICIES: Final[tuple[str, ...]] = ("Foreground", "Background", "Orphan")
 
 
 def revision_of(text: str, parameter: str = "resourceVersion") -> int:

@@ -47,8 +47,9 @@ class _Refused(Exception):
 
 def apply_patch(
     api: Api, operation: Operation, view: View, patch: Patch, old: Object, options: WriteOptions
-) -> Object:
-    """The stored object after the patch; name and namespace are checked."""
+) -> tuple[Object, bool]:
+    """The stored object after the patch, and whether it changes nothing but metadata. Name and
+    namespace are checked."""
     original = view.read_to_change(old)
     try:
         document = patch.apply(original)
@@ -66,12 +67,12 @@ def apply_patch(
         raise _refusal(api, patch.render(original, original), refusal) from None
     view = _view_of_document(api, view, document)
     try:
-        value = _decoded(api, operation, view, patch, document, options, old)
+        value, keeps_content = _decoded(api, operation, view, patch, document, options, old)
     except _Refused as refused:
         raise _refusal(api, patch.render(original, document), refused) from None
     write_pipeline.check_name(operation.name, value["metadata"])
     write_pipeline.set_namespace(operation, value["metadata"])
-    return view.write(old, value)
+    return view.write(old, value), keeps_content
 
 
 def _view_of_document(api: Api, view: View, document: Object) -> View:
@@ -98,8 +99,8 @@ def _decoded(
     document: Object,
     options: WriteOptions,
     old: Object,
-) -> Object:
-    """Decode the patched document."""
+) -> tuple[Object, bool]:
+    """Decode the patched document, see `decode_beside`."""
     document = dict(document)
     if not document.get("apiVersion"):
         _reject_missing_version(operation, patch, document, options)
@@ -112,7 +113,7 @@ def _decoded(
         raise _Refused(_foreign(api, view, api_version, kind), strict=False)
     unknown: list[str] = []
     try:
-        value = decode_beside(view.main, view.struct, document, old, unknown)
+        value, keeps_content = decode_beside(view.main, view.struct, document, old, unknown)
     except DecodeError as error:
         strict = bool(patch.repeated or unknown_paths(view.struct, document))
         raise _Refused(patch.explain(error), strict=strict) from None
@@ -125,7 +126,7 @@ def _decoded(
         warn_of(operation, errors, options.validation)
     if api.dialect.required_fields_refused:
         check_required(view.resource, document)
-    return value
+    return value, keeps_content
 
 
 def _unknown_paths(view: View, document: Object) -> list[str]:

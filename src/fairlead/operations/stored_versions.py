@@ -33,6 +33,12 @@ def is_served_as_stored(resource: Resource, version: Version) -> bool:
     return kind is None or kind.keeps(version)
 
 
+def is_storage_version(resource: Resource) -> bool:
+    """Whether the version of a resource is the one in which its objects are stored."""
+    kind = resource.main.custom
+    return kind is None or kind.definition.storage is kind
+
+
 async def to_requested(resource: Resource, version: Version) -> Version:
     """A stored object in the version of a resource."""
     kind = resource.main.custom

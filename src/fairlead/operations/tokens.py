@@ -17,6 +17,7 @@ from fairlead.auth.authentication.service_accounts import (
 from fairlead.auth.authentication.user import User
 from fairlead.base import clock
 from fairlead.base.errors import ResourceRef, StatusError, bad_request, conflict, invalid
+from fairlead.base.waiting import result_of
 from fairlead.codec.types.defaults import fill_defaults
 from fairlead.codec.types.times import format_time
 from fairlead.operations import write_pipeline
@@ -35,7 +36,7 @@ async def review_token(
     attributes = await _admit(api, operation, value, options)
     spec = value["spec"]
     check_token_review(value, new_causes(api.gates))
-    await api.admission.validate(attributes)
+    await result_of(api.admission.validate(attributes))
     audiences = tuple(spec.get("audiences") or ())
     # A status sent by the client is kept where there is no value to replace it.
     status: Object = {"user": {}, **(value.get("status") or {})}
@@ -95,7 +96,7 @@ async def request_token(
     check_token_request(value, causes)
     if causes:
         raise invalid(_request_ref(api, ""), causes)
-    await api.admission.validate(attributes)
+    await result_of(api.admission.validate(attributes))
     bound = _bound_objects(api, operation, spec.get("boundObjectRef"))
     _limit_lifetime(operation, spec, issuer.max_seconds)
     lifetime = spec["expirationSeconds"]
@@ -186,5 +187,5 @@ async def _admit(
     context = api.context(operation, options.dry_run)
     name = operation.name or value["metadata"].get("name", "")
     attributes = write_pipeline.attributes(operation, CREATE, value, None, context, name, options)
-    await api.admission.admit(attributes)
+    await result_of(api.admission.admit(attributes))
     return attributes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.base.errors import ResourceRef, bad_request, conflict, invalid
 from fairlead.codec.types.model import Struct
 from fairlead.codec.types.names import dns_subdomain
@@ -130,7 +132,7 @@ class ScaleView(View):
         return result
 
 
-_SCALE_FIELDS = {
+_SCALE_FIELDS: Final = {
     "metadata": ("name", "namespace", "uid", "resourceVersion", "managedFields"),
     "spec": ("replicas",),
 }
@@ -142,9 +144,15 @@ def view_of(api: Api, resource: Resource) -> View:
 
 # The Scale of a workload: desired and actual replicas, and the selector of its pods
 
-_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+_METADATA: Final[tuple[str, ...]] = (
+    "name",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+)
 # Its selector is a plain map of labels.
-_LABELS_ONLY = "core/v1/replicationcontrollers"
+_LABELS_ONLY: Final = "core/v1/replicationcontrollers"
 
 
 def read_scale(resource_key: str, stored: Object) -> Object:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Final
 
 from fairlead.admission.plugin import Attributes, Options
 from fairlead.base import meter
@@ -38,12 +38,14 @@ from fairlead.resources.context import Context
 from fairlead.resources.metadata import check_metadata, check_metadata_update
 from fairlead.resources.registry import Resource
 from fairlead.resources.rules import check_condition_states
+from fairlead.storage.backend import Precondition
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Version, body_of, encode
 from fairlead.storage.version import ordered as ordered
+from fairlead.storage.writes import Companion, Pending
 
-_LONGEST_STEM = 58
-GENERATE_TRIES = 8
+_LONGEST_STEM: Final = 58
+GENERATE_TRIES: Final = 8
 
 
 def generate_name(stem: str) -> str:
@@ -276,6 +278,61 @@ def key_prefix(dry_run: bool) -> str:
     return "" if dry_run else "/registry"
 
 
+# The store
+
+
+def send(
+    api: Api,
+    operation: Operation,
+    collection: Collection,
+    key: str,
+    value: Object,
+    over: Version | None,
+    context: Context | None = None,
+) -> Pending:
+    """Send a prepared object to the store, with the preconditions and companion writes of its
+    context. Raises Conflict and ConditionFailed; so may the commit."""
+    check_fence()
+    store = api.store_of(collection.resource)
+    requires: Sequence[Precondition] = ()
+    companions: Sequence[Companion] = ()
+    if context is not None and store is api.store:
+        requires, companions = context.requires, context.companions
+    while True:
+        try:
+            return store.writes.put(collection, key, value, over, requires, companions)
+        except (TooLarge, TooDeep) as error:
+            if not _drop_managed_fields(operation, value, error):
+                raise size_error(error) from None
+
+
+def note_written(
+    api: Api,
+    operation: Operation,
+    collection: Collection,
+    version: Version,
+    value: Object,
+    context: Context | None = None,
+) -> None:
+    """Note who wrote a committed version and its companions."""
+    operation.note_written(version, value)
+    if api.store_of(collection.resource) is not api.store:
+        return
+    api.actors.note(version.revision, operation)
+    if context is not None:
+        for companion in context.companions:
+            if companion.version is not None:
+                api.actors.note(companion.version.revision, operation)
+
+
+def _drop_managed_fields(operation: Operation, value: Object, error: TooLarge | TooDeep) -> bool:
+    """Drop managedFields from an object that is too large. Returns whether to retry the write; an
+    apply does not drop them."""
+    if operation.applies or isinstance(error, TooDeep):
+        return False
+    return value["metadata"].pop("managedFields", None) is not None
+
+
 # Fences: work that may write only while a condition holds, such as a lease.
 #
 # The fence is a context variable, so tasks inherit it from the task that started them. It is
@@ -285,7 +342,7 @@ def key_prefix(dry_run: bool) -> str:
 # Returns whether the work may still write.
 Fence = Callable[[], bool]
 
-_fence: ContextVar[Fence | None] = ContextVar("fence", default=None)
+_fence: Final[ContextVar[Fence | None]] = ContextVar("fence", default=None)
 
 
 def set_fence(fence: Fence) -> None:
@@ -302,7 +359,7 @@ def check_fence() -> None:
 
 # Errors and warnings about unknown, missing and duplicate fields
 
-MAX_STRICT_ERRORS = 100
+MAX_STRICT_ERRORS: Final = 100
 
 
 def strict_errors(unknown: list[str], repeated: list[str]) -> list[str]:

@@ -17,7 +17,7 @@ from fairlead.codec.types.model import Presence
 from fairlead.codec.types.names import dns_subdomain
 from fairlead.resources.causes import Causes
 from fairlead.resources.context import Context
-from fairlead.resources.gated_fields import GatedField
+from fairlead.resources.gated_fields import NO_FIELDS, DisabledFields
 from fairlead.resources.metadata import check_metadata, check_metadata_update
 from fairlead.resources.registry import Resource
 
@@ -50,7 +50,7 @@ class Behaviour:
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
-        self.disabled_fields: tuple[GatedField, ...] = ()  # fields of features that are off
+        self.disabled_fields: DisabledFields = NO_FIELDS
 
     @staticmethod
     def name_rule(text: str) -> list[str]:

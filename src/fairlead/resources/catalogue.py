@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Final
 
 from fairlead.resources.behaviour import Behaviour
 from fairlead.resources.registry import Resource
@@ -28,12 +28,12 @@ def behaviour_of(resource: Resource) -> Behaviour:
 
 
 # Selectable names that differ from the path of the field; the first path that is set counts.
-_FIELD_PATHS = {
+_FIELD_PATHS: Final = {
     ("jobs", "status.successful"): ("status.succeeded",),
     ("events", "source"): ("source.component", "reportingComponent"),
 }
 # The values of unset numbers and booleans.
-_UNSET = {"status.replicas": "0", "status.successful": "0", "spec.unschedulable": "false"}
+_UNSET: Final = {"status.replicas": "0", "status.successful": "0", "spec.unschedulable": "false"}
 
 
 def field_selector(resource: Resource) -> Callable[[dict[str, Any]], Mapping[str, str]] | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from fairlead.base.dialect import Dialect
 from fairlead.resources.gates import Gates
 from fairlead.storage.backend import Precondition
 from fairlead.storage.writes import Companion
 
-MAX_WARNINGS = 200  # more do not fit into the headers of a response
+MAX_WARNINGS: Final = 200  # more do not fit into the headers of a response
 
 # Reads an object of another resource (key in our tables, namespace, name) from the cache.
 Lookup = Callable[[str, str, str], dict[str, Any] | None]
@@ -80,6 +80,13 @@ class Context:
     def warn(self, text: str) -> None:
         if len(self.warnings) < MAX_WARNINGS and text not in self.warnings:
             self.warnings.append(text)
+
+    @property
+    def companions(self) -> Sequence[Companion]:
+        """The changes of other objects that are committed with this one."""
+        if not self.alongside and not self.claims:
+            return ()
+        return (*self.alongside, *self.claims)
 
     def reset_admission(self) -> None:
         """Drop preconditions and companions, because admission runs again."""

@@ -29,17 +29,89 @@ class GatedField(NamedTuple):
     with_empty_holder: bool
 
 
-def disabled_fields(root: Struct, gates: Gates) -> tuple[GatedField, ...]:
-    """The fields below `root` whose gate is off; empty for most kinds."""
+class _Place:
+    """A place in a kind that leads to fields of disabled features: the names of those that it
+    holds itself, and the places below."""
+
+    __slots__ = ("below", "each", "names")
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.below: dict[str, _Place] = {}
+        self.each: _Place | None = None  # the items of a list or map
+
+    def add(self, path: Path, name: str) -> None:
+        if not path:
+            self.names.append(name)
+        elif path[0] == EACH:
+            if self.each is None:
+                self.each = _Place()
+            self.each.add(path[1:], name)
+        else:
+            self.below.setdefault(path[0], _Place()).add(path[1:], name)
+
+    def has_any(self, value: Any) -> bool:
+        """Whether a value has any of the fields."""
+        if isinstance(value, list):
+            each = self.each
+            if each is not None:
+                for item in value:
+                    if each.has_any(item):
+                        return True
+            return False
+        if not isinstance(value, dict):
+            return False
+        for name in self.names:
+            if name in value:
+                return True
+        for name, place in self.below.items():
+            child = value.get(name)
+            if child and place.has_any(child):
+                return True
+        if self.each is not None:
+            for item in value.values():
+                if self.each.has_any(item):
+                    return True
+        return False
+
+
+class DisabledFields:
+    """The fields of a kind whose features are off."""
+
+    def __init__(self, fields: tuple[GatedField, ...]) -> None:
+        self.fields = fields
+        self._root = _Place()
+        for field in fields:
+            for path in field.holders:
+                self._root.add(path, field.name)
+
+    def drop(self, value: Object, old: Object | None) -> None:
+        """Drop those from `value` that `old` does not use."""
+        if not self._root.has_any(value):
+            return
+        for field in self.fields:
+            if old is not None and _is_used(field, old):
+                continue
+            for path in field.holders:
+                _drop(field, value, path)
+
+
+NO_FIELDS: Final = DisabledFields(())
+
+
+def disabled_fields(root: Struct, gates: Gates) -> DisabledFields:
+    """The fields below `root` whose gate is off; none for most kinds."""
     places: dict[tuple[str, str], list[Path]] = {}
     relevant: dict[int, bool] = {}
     for struct, path in _places(root, (), frozenset(), gates, relevant):
         for field in struct.fields.values():
             if _is_off(field, gates):
                 places.setdefault((struct.name, field.name), []).append(path)
-    return tuple(
-        GatedField(key[1], tuple(paths), key in _WITH_HOLDER, key in _WITH_EMPTY_HOLDER)
-        for key, paths in places.items()
+    return DisabledFields(
+        tuple(
+            GatedField(key[1], tuple(paths), key in _WITH_HOLDER, key in _WITH_EMPTY_HOLDER)
+            for key, paths in places.items()
+        )
     )
 
 
@@ -68,15 +140,12 @@ def _places(
     relevant[id(node)] = is_relevant
 
 
-def drop_disabled(fields: tuple[GatedField, ...], value: Object, old: Object | None) -> None:
-    """Drop the fields that `old` does not use."""
-    for field in fields:
-        if old is not None and any(
-            field.name in holder for path in field.holders for _, _, holder in _holders(old, path)
-        ):
-            continue
-        for path in field.holders:
-            _drop(field, value, path)
+def _is_used(field: GatedField, value: Object) -> bool:
+    for path in field.holders:
+        for _, _, holder in _holders(value, path):
+            if field.name in holder:
+                return True
+    return False
 
 
 def _drop(field: GatedField, value: Object, path: Path) -> None:

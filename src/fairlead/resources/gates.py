@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import Final
 
 from fairlead.base.files import text_beside
 from fairlead.base.release import RELEASES, V1_25, Release
 
-_ON = frozenset({"on", "locked", "fixed"})
-_KNOWN = frozenset({"off", "on", "locked"})
-_STAGES = {"AllAlpha": "off", "AllBeta": "on"}  # each sets all gates of that default
+_ON: Final = frozenset({"on", "locked", "fixed"})
+_KNOWN: Final = frozenset({"off", "on", "locked"})
+_STAGES: Final = {"AllAlpha": "off", "AllBeta": "on"}  # each sets all gates of that default
 
 
 # The stage of a gate follows from its state, except for these.
-_STAGE_BY_STATE = {"locked": "", "on": "BETA", "off": "ALPHA"}
-_OTHER_STAGES = {
+_STAGE_BY_STATE: Final = {"locked": "", "on": "BETA", "off": "ALPHA"}
+_OTHER_STAGES: Final = {
     "AggregatedDiscoveryRemoveBetaType": "DEPRECATED",
     "ClusterTrustBundle": "BETA",
     "ClusterTrustBundleProjection": "BETA",
@@ -104,7 +105,7 @@ def parse_gates(text: str, release: Release = V1_25) -> Gates:
 
 # Booleans in flags and in some annotations
 
-_WORDS = {
+_WORDS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
 }

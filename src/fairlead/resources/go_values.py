@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from fairlead.resources.causes import GoValue, quote
 
-ZERO_TIME = "0001-01-01 00:00:00 +0000 UTC"
+ZERO_TIME: Final = "0001-01-01 00:00:00 +0000 UTC"
 
 
 def go_list(element: str, values: Iterable[str] | None) -> GoValue:

@@ -23,10 +23,10 @@ MAX_ANNOTATION_BYTES: Final = 256 * 1024
 MAX_MANAGER_BYTES: Final = 128
 MAX_GRACE: Final = 10**10  # seconds; larger values overflow the calendar
 _MAX_SUBRESOURCE_BYTES: Final = 256
-STANDARD_FINALIZERS = ("foregroundDeletion", "orphan", "kubernetes")
-UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
+STANDARD_FINALIZERS: Final[tuple[str, ...]] = ("foregroundDeletion", "orphan", "kubernetes")
+UNQUALIFIED: Final = "name is neither a standard finalizer name nor is it fully qualified"
 # An error about owner references shows all of them up to this number.
-_MAX_OWNERS_SHOWN = 32
+_MAX_OWNERS_SHOWN: Final = 32
 
 # Returns the syntax errors of a name.
 NameRule = Callable[[str], list[str]]
@@ -49,8 +49,13 @@ def check_metadata(
     *,
     qualified: bool = True,
 ) -> None:
-    """Check the metadata of a new object. `qualified`: non-standard finalizers need a domain."""
+    """Check the metadata of a new object. `qualified`: non-standard finalizers need a domain.
+    Generic rules and the rules of the kind both call this: of metadata that passed the stricter
+    ones, only the names are checked again."""
     check_names(metadata, name_rule, causes, path)
+    if causes.sound is metadata and not qualified:
+        return
+    before = len(causes)
     namespace: str = metadata.get("namespace", "")
     if namespaced and not namespace:
         causes.required(f"{path}.namespace")
@@ -64,10 +69,12 @@ def check_metadata(
         check_finalizers(finalizers, f"{path}.finalizers", causes)
         if qualified:
             check_qualified(finalizers, f"{path}.finalizers", causes)
-    _check_owners(metadata, causes, path)
+    _check_managers(metadata, causes, path)
+    if len(causes) == before:
+        causes.sound = metadata
 
 
-_SOME_NAME = "unnamed"
+_SOME_NAME: Final = "unnamed"
 
 
 def check_embedded_metadata(metadata: dict[str, Any], path: str, causes: Causes) -> None:
@@ -91,19 +98,13 @@ _CONTENTS: Final[tuple[str, ...]] = ("labels", "annotations", "ownerReferences")
 
 
 def _check_contents(metadata: dict[str, Any], causes: Causes, path: str) -> None:
-    """Check labels, annotations and owner references. Generic rules and the rules of the kind both
-    call this for one object: metadata that passed is not checked again."""
-    if causes.sound is metadata:
-        return
-    before = len(causes)
+    """Check labels, annotations and owner references."""
     if labels := metadata.get("labels"):
         check_labels(labels, f"{path}.labels", causes)
     if annotations := metadata.get("annotations"):
         check_annotations(annotations, f"{path}.annotations", causes)
     if references := metadata.get("ownerReferences"):
         check_owner_references(references, f"{path}.ownerReferences", causes)
-    if len(causes) == before:
-        causes.sound = metadata
 
 
 def check_names(
@@ -231,15 +232,20 @@ def check_qualified(finalizers: list[str] | None, path: str, causes: Causes) -> 
             causes.invalid(f"{path}[{index}]", name, UNQUALIFIED)
 
 
-def _check_owners(metadata: dict[str, Any], causes: Causes, path: str) -> None:
+def _check_managers(metadata: dict[str, Any], causes: Causes, path: str) -> None:
     """Check `managedFields`: a client may send them."""
     entries: list[dict[str, Any]] = metadata.get("managedFields") or []
     for index, entry in enumerate(entries):
-        item_path = f"{path}.managedFields[{index}]"
-        check_manager(entry.get("manager", ""), f"{item_path}.manager", causes)
+        manager: str = entry.get("manager", "")
+        if not _is_usual_manager(manager):
+            check_manager(manager, f"{path}.managedFields[{index}].manager", causes)
         subresource: str = entry.get("subresource", "")
-        if len(subresource.encode()) > _MAX_SUBRESOURCE_BYTES:
-            causes.too_long(f"{item_path}.subresource", _MAX_SUBRESOURCE_BYTES)
+        if len(subresource) * 4 > _MAX_SUBRESOURCE_BYTES < len(subresource.encode()):
+            causes.too_long(f"{path}.managedFields[{index}].subresource", _MAX_SUBRESOURCE_BYTES)
+
+
+def _is_usual_manager(manager: str) -> bool:
+    return len(manager) * 4 <= MAX_MANAGER_BYTES and manager.isprintable()
 
 
 def check_manager(manager: str, path: str, causes: Causes) -> None:
@@ -284,11 +290,14 @@ def check_metadata_update(
         causes.invalid(f"{path}.generation", generation, "must not be decremented")
     for name in _IMMUTABLE:
         _check_immutable(name, metadata.get(name), old.get(name), causes, path)
-    if any(_differ(metadata.get(name), old.get(name)) for name in _CONTENTS):
-        _check_contents(metadata, causes, path)
-    # By identity: a comparison would cost more than the check.
-    if metadata.get("managedFields") is not old.get("managedFields"):
-        _check_owners(metadata, causes, path)
+    if causes.sound is not metadata:
+        for name in _CONTENTS:
+            if _differ(metadata.get(name), old.get(name)):
+                _check_contents(metadata, causes, path)
+                break
+        # By identity: a comparison would cost more than the check.
+        if metadata.get("managedFields") is not old.get("managedFields"):
+            _check_managers(metadata, causes, path)
     if qualified and (finalizers := metadata.get("finalizers")):
         check_qualified(finalizers, f"{path}.finalizers", causes)
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fairlead.base.compiled import mypyc_attr
 from fairlead.base.dialect import Dialect
@@ -36,9 +36,18 @@ if TYPE_CHECKING:
     from fairlead.resources.behaviour import Behaviour
     from fairlead.resources.custom.definition import CustomKind
 
-ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-SUBRESOURCE_VERBS = ("get", "patch", "update")
-_DIALECT = "dialect="
+ALL_VERBS: Final[tuple[str, ...]] = (
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "update",
+    "watch",
+)
+SUBRESOURCE_VERBS: Final[tuple[str, ...]] = ("get", "patch", "update")
+_DIALECT: Final = "dialect="
 
 
 class GroupVersion:
@@ -412,8 +421,8 @@ class Resources:
 # Returns the object in another version, with the names of a dialect and the fields of a release.
 Convert = Callable[[Object, Dialect, Release], Object]
 
-_INWARD: dict[str, Convert] = {}
-_OUTWARD: dict[str, Convert] = {}
+_INWARD: Final[dict[str, Convert]] = {}
+_OUTWARD: Final[dict[str, Convert]] = {}
 
 
 def register_conversion(key: str, *, inward: Convert, outward: Convert) -> None:

@@ -13,28 +13,28 @@ from fairlead.resources.causes import Causes
 from fairlead.resources.gates import Gates
 from fairlead.resources.metadata import check_labels
 
-NON_NEGATIVE = "must be greater than or equal to 0"
-POSITIVE = "must be greater than 0"
-ABOVE_ZERO = "must be greater than zero"
-NOT_AN_OPERATOR = "not a valid selector operator"
+NON_NEGATIVE: Final = "must be greater than or equal to 0"
+POSITIVE: Final = "must be greater than 0"
+ABOVE_ZERO: Final = "must be greater than zero"
+NOT_AN_OPERATOR: Final = "not a valid selector operator"
 PROTOCOLS: Final[tuple[str, ...]] = ("SCTP", "TCP", "UDP")
-IMMUTABLE = "field is immutable"
-PORT_RANGE = "must be between 1 and 65535, inclusive"
-ENV_NAME_ERROR = (
+IMMUTABLE: Final = "field is immutable"
+PORT_RANGE: Final = "must be between 1 and 65535, inclusive"
+ENV_NAME_ERROR: Final = (
     "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or"
     " '.', and must not start with a digit (e.g. 'my.env-name',  or 'MY_ENV.NAME',  or"
     " 'MyEnvName1', regex used for validation is '[-._a-zA-Z][-._a-zA-Z0-9]*')"
 )
-CONFIG_KEY_ERROR = (
+CONFIG_KEY_ERROR: Final = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',"
     "  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
 )
-PERCENT_ERROR = (
+PERCENT_ERROR: Final = (
     "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or"
     " '93%', regex used for validation is '[0-9]+%')"
 )
 
-_PORT_LETTERS = re.compile(r"\A[-a-z0-9]+\Z", re.ASCII)
+_PORT_LETTERS: Final = re.compile(r"\A[-a-z0-9]+\Z", re.ASCII)
 
 
 def bounded_int(digits: str) -> int:
@@ -247,13 +247,13 @@ def _rule_matches(rule: dict[str, Any], labels: Mapping[str, str]) -> bool:
 
 # Conditions in the status of objects
 
-STATUSES = ("False", "True", "Unknown")
-MAX_REASON_LENGTH = 1024
-MAX_MESSAGE_LENGTH = 32768
+STATUSES: Final[tuple[str, ...]] = ("False", "True", "Unknown")
+MAX_REASON_LENGTH: Final = 1024
+MAX_MESSAGE_LENGTH: Final = 32768
 _MUST_BE_SET: Final = Reworded("must be set", "")
-_REASON_FORMAT = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
-_REASON = re.compile(rf"\A(?:{_REASON_FORMAT})\Z", re.ASCII)
-REASON_ERROR = (
+_REASON_FORMAT: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+_REASON: Final = re.compile(rf"\A(?:{_REASON_FORMAT})\Z", re.ASCII)
+REASON_ERROR: Final = (
     "a condition reason must start with alphabetic character, optionally followed by a string of"
     " alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'"
     " (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB',"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from typing import Final, Protocol
 
 from fairlead.base.compiled import mypyc_attr
 from fairlead.base.logs import Logger
@@ -14,7 +14,7 @@ from fairlead.storage.metrics import FOLLOWER_FAILURES, WATCHERS_ENDED
 from fairlead.storage.selection import Fact, Requirement, Selection
 from fairlead.storage.version import ADDED, DELETED, MODIFIED, Change
 
-logger = Logger("fairlead.storage")
+logger: Final = Logger("fairlead.storage")
 
 Follower = Callable[[Change], None]
 _RESYNC_PAUSE = 1.0
@@ -124,8 +124,8 @@ class Followers:
 
 # Watchers, by scope and selector.
 
-_ANY = "*"  # stands for all values of a fact; never a valid label value or name
-_MAX_VALUES = 16  # of a hint used to look up a group; each value costs an entry
+_ANY: Final = "*"  # stands for all values of a fact; never a valid label value or name
+_MAX_VALUES: Final = 16  # of a hint used to look up a group; each value costs an entry
 
 Rules = tuple[tuple[Requirement, ...], tuple[Requirement, ...]]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from fairlead import __version__
 from fairlead.base.compiled import mypyc_attr
@@ -59,7 +59,7 @@ class Compacted(Exception):
     """The requested revision is older than the kept history."""
 
 
-_NEVER = -1  # no key ever has this revision
+_NEVER: Final = -1  # no key ever has this revision
 
 
 class Precondition(NamedTuple):

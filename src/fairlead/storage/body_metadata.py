@@ -7,46 +7,46 @@ in a fixed order. Bodies of another form are parsed as a whole.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
-_OPENING = b'"metadata":'
-METADATA_START = len(_OPENING)
+_OPENING: Final = b'"metadata":'
+METADATA_START: Final = len(_OPENING)
 
-_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_NUMBER = rb"[0-9]++"
-_STRING_MAP = rb"\{(?:%b:%b,?+)*+\}" % (_STRING, _STRING)
-_LIST = rb'\[(?:[^]"]++|%b)*+\]' % _STRING
+_STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_NUMBER: Final = rb"[0-9]++"
+_STRING_MAP: Final = rb"\{(?:%b:%b,?+)*+\}" % (_STRING, _STRING)
+_LIST: Final = rb'\[(?:[^]"]++|%b)*+\]' % _STRING
 _FIELDS_BEFORE_LISTS = (
     *((name, _STRING) for name in (b"name", b"generateName", b"namespace", b"uid")),
     *((b"resourceVersion", _STRING), (b"generation", _NUMBER), (b"creationTimestamp", _STRING)),
     *((b"deletionTimestamp", _STRING), (b"deletionGracePeriodSeconds", _NUMBER)),
     *((b"labels", _STRING_MAP), (b"annotations", _STRING_MAP)),
 )
-_BEFORE_LISTS = rb'"metadata":\{' + b"".join(
+_BEFORE_LISTS: Final = rb'"metadata":\{' + b"".join(
     rb'(?:"%b":%b,?+)?+' % field for field in _FIELDS_BEFORE_LISTS
 )
-_GENERATION = re.compile(
+_GENERATION: Final = re.compile(
     rb'"metadata":\{'
     + b"".join(rb'(?:"%b":%b,?+)?+' % field for field in _FIELDS_BEFORE_LISTS[:5])
     + rb'"generation":(%b)' % _NUMBER
 )
 # Matches metadata up to its end, or up to the content of managedFields, its last list. The groups
 # are ownerReferences and finalizers.
-_MANAGED = b'"managedFields":['
-_BEGINNING = re.compile(
+_MANAGED: Final = b'"managedFields":['
+_BEGINNING: Final = re.compile(
     _BEFORE_LISTS
     + rb'(?:"ownerReferences":(%b),?)?(?:"finalizers":(%b),?)?' % (_LIST, _LIST)
     + rb"(?:\}|%b)" % re.escape(_MANAGED)
 )
 _AFTER_STRING, _BRACE = b",:]}", b"}"[0]
 # Around the set of an entry of managedFields, which is always encoded in the same order of fields.
-_SET = b',"fieldsType":"FieldsV1","fieldsV1":'
+_SET: Final = b',"fieldsType":"FieldsV1","fieldsV1":'
 _NEXT, _SUBRESOURCE = b'},{"manager":"', b',"subresource":"'
-_NEXT_ENTRY = b'},{"'  # not in a set, which has no lists, except at the end of a name
-_NULL = b"null"
-MIN_CUT_BYTES = 1024  # bytes of managedFields; parsing fewer is faster than cutting them
+_NEXT_ENTRY: Final = b'},{"'  # not in a set, which has no lists, except at the end of a name
+_NULL: Final = b"null"
+MIN_CUT_BYTES: Final = 1024  # bytes of managedFields; parsing fewer is faster than cutting them
 
 
 def generation(body: bytes) -> int:

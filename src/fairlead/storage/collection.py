@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Collection as Keys
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from sortedcontainers import SortedList
 
@@ -19,7 +19,9 @@ from fairlead.storage.selection import EVERYTHING, Fact, IndexHint, Selection
 from fairlead.storage.version import Change, Version
 
 SelectFields = Callable[[dict[str, Any]], Mapping[str, str]]
-_AFTER_SLASH = "0"  # the character after "/": `ns/` <= key < `ns0` are the keys of a namespace
+_AFTER_SLASH: Final = (
+    "0"  # the character after "/": `ns/` <= key < `ns0` are the keys of a namespace
+)
 
 
 def _revision(item: Change | Version) -> int:
@@ -329,7 +331,7 @@ class Collection:
 
 # Indexes of objects by a label or a field, which save scans.
 
-MAX_INDEXES = 8  # per resource
+MAX_INDEXES: Final = 8  # per resource
 FEW = 500  # scanned without an index
 
 

@@ -7,6 +7,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
+from typing import Final
 
 from sortedcontainers import SortedList
 
@@ -21,12 +22,12 @@ from fairlead.storage.state import PLACEHOLDER_REVISION, State
 from fairlead.storage.version import Change, Version, body_of
 from fairlead.storage.writes import Pending
 
-logger = Logger("fairlead.storage")
+logger: Final = Logger("fairlead.storage")
 
 CollectionChange = tuple[Collection, Change]
 Waiter = tuple[int, int, asyncio.Future[bool]]  # revision, tie-breaker, result
 
-_CHANGES_PER_BATCH = 500  # delivered before yielding to the event loop
+_CHANGES_PER_BATCH: Final = 500  # delivered before yielding to the event loop
 
 
 class Delivery:
@@ -122,7 +123,7 @@ def _resolve(future: asyncio.Future[bool], answer: bool) -> None:
 
 # Application of commits.
 
-_ROW_FIELDS = attrgetter("resource", "key", "revision", "api_version", "value")
+_ROW_FIELDS: Final = attrgetter("resource", "key", "revision", "api_version", "value")
 
 
 class CommitApplier:

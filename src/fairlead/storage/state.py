@@ -69,10 +69,10 @@ class State:
 
 # Limits of the retained history: age, bytes in memory and bytes on disk.
 
-_CHANGE_BYTES = 600  # bytes a change takes beside its bodies
+_CHANGE_BYTES: Final = 600  # bytes a change takes beside its bodies
 _LONGEST_INTERVAL = 10.0
-_KEPT_SHARE = 63 / 64  # of the memory limit, after it was exceeded
-_CHANGES_PER_STEP = 1000
+_KEPT_SHARE: Final = 63 / 64  # of the memory limit, after it was exceeded
+_CHANGES_PER_STEP: Final = 1000
 
 
 class History:

@@ -41,7 +41,7 @@ class Store:
         self._state = State(history, predicts_revisions=log.predicts_revisions)
         self._delivery = Delivery()
         self._applier = CommitApplier(self._state, log, self._delivery)
-        self._writes = Writes(self._state, log)
+        self.writes = Writes(self._state, log)
         self._compaction = Compaction(self._state, log)
         self._history_reader = HistoryReader(log)
         self._is_ending = False
@@ -133,11 +133,11 @@ class Store:
         Companions go into the same commit; `requires` should include their versions. The future
         completes with the commit; raises Conflict, ConditionFailed, Outdated.
         """
-        return self._writes.put(collection, key, value, over, requires, companions).written()
+        return self.writes.put(collection, key, value, over, requires, companions).written()
 
     def check_conditions(self, conditions: Sequence[Precondition]) -> None:
         """Raise ConditionFailed if the cache shows that a precondition does not hold."""
-        self._writes.check_conditions(conditions)
+        self.writes.check_conditions(conditions)
 
     def delete(
         self,
@@ -147,7 +147,7 @@ class Store:
         requires: Sequence[Precondition] = (),
     ) -> asyncio.Future[Version]:
         """Delete an object, with the rules of `put`; returns the deletion."""
-        return self._writes.delete(collection, key, over, requires).written()
+        return self.writes.delete(collection, key, over, requires).written()
 
     async def append(self, group: Sequence[Write]) -> list[int]:
         """Commit writes that another process prepared, all or none; returns their revisions. Raises
@@ -157,7 +157,7 @@ class Store:
             if earlier is not None and earlier.commit is not None:
                 with suppress(Exception):
                     await earlier.commit.outcome()
-        prepared = self._writes.append(group)
+        prepared = self.writes.append(group)
         await asyncio.gather(*(pending.outcome() for pending in prepared))
         return [write.revision or 0 for write in group]
 
@@ -167,7 +167,7 @@ class Store:
         The caller derived them from committed state in this iteration of the event loop, with no
         write pending and no other writer. Raises StorageError.
         """
-        prepared = self._writes.append_unchecked(writes)
+        prepared = self.writes.append_unchecked(writes)
         if prepared:
             await prepared[-1].outcome()
         return [pending.version for pending in prepared]

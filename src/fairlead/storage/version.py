@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from fairlead.storage.derived_cache import Forms
     from fairlead.storage.writes import Pending
 
-_DISK_HEAD = b'{"metadata":{'
-_NO_FACTS: Mapping[str, str] = {}
+_DISK_HEAD: Final = b'{"metadata":{'
+_NO_FACTS: Final[Mapping[str, str]] = {}
 
 # Metadata fields an object may have, as bits. Most objects have none, which is known without
 # parsing.
@@ -37,7 +37,7 @@ _HINTS = (
     ("finalizers", HAS_FINALIZERS),
 )
 _HINTS_IN_BODIES = tuple((f'"{name}":'.encode(), bit) for name, bit in _HINTS)
-_MANAGERS = b'"managedFields":['
+_MANAGERS: Final = b'"managedFields":['
 
 
 class Version:
@@ -226,15 +226,17 @@ class Version:
 
 
 # The beginning of the metadata, if nothing in it is escaped.
-_NAMES = rb'"metadata":\{"name":"[^"\\]*",(?:"generateName":"[^"\\]*",)?(?:"namespace":"[^"\\]*",)?'
-_UP_TO_UID = re.compile(_NAMES + rb'"uid":"([^"\\]*)"')
+_NAMES: Final = (
+    rb'"metadata":\{"name":"[^"\\]*",(?:"generateName":"[^"\\]*",)?(?:"namespace":"[^"\\]*",)?'
+)
+_UP_TO_UID: Final = re.compile(_NAMES + rb'"uid":"([^"\\]*)"')
 # Matches metadata up to its labels, the only part of it with nested braces.
-_UP_TO_LABELS = re.compile(
+_UP_TO_LABELS: Final = re.compile(
     _NAMES + rb'"uid":"[^"\\]*","resourceVersion":"[0-9]+",(?:"generation":[0-9]+,)?'
     rb'"creationTimestamp":"[^"\\]*"(?:,"deletionTimestamp":"[^"\\]*")?'
     rb'(?:,"deletionGracePeriodSeconds":[0-9]+)?(?:,"labels":(\{[^{}]*\}))?'
 )
-_LABELS = b',"labels"'
+_LABELS: Final = b',"labels"'
 
 
 def _labels_in(body: bytes) -> Mapping[str, str]:
@@ -249,7 +251,7 @@ def _labels_in(body: bytes) -> Mapping[str, str]:
     return orjson.loads(b"{" + body)["metadata"].get("labels") or _NO_FACTS
 
 
-_RESOURCE_VERSION = b'"resourceVersion":"'
+_RESOURCE_VERSION: Final = b'"resourceVersion":"'
 
 
 def at_revision(body: bytes, revision: int) -> bytes:
@@ -287,7 +289,7 @@ def encode(value: dict[str, Any]) -> bytes:
 
 
 # The resourceVersion goes behind the names and the uid, where clients expect it.
-_IDENTITY = re.compile(
+_IDENTITY: Final = re.compile(
     rb'\{"metadata":\{"name":"[^"]*",(?:"generateName":"[^"]*",)?(?:"namespace":"[^"]*",)?'
     rb'"uid":"[^"]*",'
 )

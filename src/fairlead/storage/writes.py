@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar, Token
 from queue import SimpleQueue
 from time import perf_counter
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from fairlead.storage.backend import (
     Backend,
@@ -48,9 +48,9 @@ class Companion:
 
 class Pending:
     """A version that is not committed yet, and its waiters. Each waiter has its own future, so
-    cancelling one leaves the others."""
+    cancelling one leaves the others. The writer awaits it, or listens."""
 
-    __slots__ = ("_writer", "collection", "optimistic", "version", "waiters", "write")
+    __slots__ = ("_callback", "_writer", "collection", "optimistic", "version", "waiters", "write")
 
     def __init__(
         self,
@@ -65,6 +65,15 @@ class Pending:
         self.optimistic = optimistic
         self.waiters: list[asyncio.Future[None]] = []
         self._writer: asyncio.Future[Version] | None = None
+        self._callback: Callable[[Exception | None], None] | None = None
+
+    def __await__(self) -> Generator[Any, None, Version]:
+        return self.written().__await__()
+
+    def listen(self, callback: Callable[[Exception | None], None]) -> None:
+        """Call a function with the outcome for the writer: None, or the exception that `written`
+        raises. It must not raise."""
+        self._callback = callback
 
     def written(self) -> asyncio.Future[Version]:
         """Return the future of the writer itself: the committed version. It raises Outdated if the
@@ -79,14 +88,15 @@ class Pending:
         return future
 
     def answer(self, error: Exception | None) -> None:
-        writer = self._writer
+        if error is None and self.optimistic is not None:
+            self.optimistic.wrote = True
+        writer, callback = self._writer, self._callback
+        self._callback = None  # breaks a reference cycle
+        own_error = Outdated() if isinstance(error, EpochMoved) else error
         if writer is not None and not writer.done():
-            if error is not None:
-                writer.set_exception(Outdated() if isinstance(error, EpochMoved) else error)
-            else:
-                if self.optimistic is not None:
-                    self.optimistic.wrote = True
-                writer.set_result(self.version)
+            writer.set_exception(own_error) if own_error else writer.set_result(self.version)
+        if callback is not None:
+            callback(own_error)
         for waiter in self.waiters:
             if not waiter.done():
                 waiter.set_result(None) if error is None else waiter.set_exception(error)
@@ -302,7 +312,7 @@ class OptimisticWrites:
         _current.reset(self._token)
 
 
-_current: ContextVar[OptimisticWrites | None] = ContextVar("optimistic_writes", default=None)
+_current: Final[ContextVar[OptimisticWrites | None]] = ContextVar("optimistic_writes", default=None)
 
 optimistic_writes = _current.get
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from time import process_time
 
 import pytest
@@ -210,6 +211,5 @@ def test_an_expression_with_little_cost_but_much_work_leaves_the_loop(
     expression: str, value: object
 ) -> None:
     program = compile_expression(expression, {"self": DYN})
-    assert meter.try_on_loop(10, program.evaluate, ({"self": value}, 10_000), {}) is (
-        meter.NEEDS_THREAD
-    )
+    work = partial(program.evaluate, {"self": value}, 10_000)
+    assert meter.try_on_loop(10, work) is meter.NEEDS_THREAD

@@ -9,7 +9,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, cast
 
-from fairlead.operations import steps
+from fairlead.operations import update as updates
 from fairlead.storage.audience import Watcher
 from fairlead.storage.collection import Collection
 from fairlead.storage.delivery import CommitApplier
@@ -78,7 +78,7 @@ def swap_without_comparing() -> None:
     def nothing(*_: Any) -> None:
         pass
 
-    _put(steps, "_check_version", nothing)
+    _put(updates, "_check_version", nothing)
 
 
 def drop_an_event() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from fairlead.admission.plugin import CREATE, Attributes, PluginBase
 from fairlead.base.errors import Cause, ResourceRef, StatusError, forbidden
@@ -18,8 +19,8 @@ __all__ = [
     "written_pod_spec",
 ]
 
-PODS = "core/v1/pods"
-_NO_NAME = "Unknown"
+PODS: Final = "core/v1/pods"
+_NO_NAME: Final = "Unknown"
 
 
 def written_pod_spec(attributes: Attributes, operations: tuple[str, ...]) -> Object | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, written_pod_spec
 from fairlead.base.dialect import Dialect
 from fairlead.resources.core.pods import NO_EXECUTE
 
-DEFAULT_SECONDS = 300
+DEFAULT_SECONDS: Final = 300
 NOT_READY, UNREACHABLE = "node.@/not-ready", "node.@/unreachable"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, mutation_error, refusal
@@ -15,8 +15,8 @@ from fairlead.admission.plugins.version_facts import (
 )
 from fairlead.storage.version import Version
 
-CLASSES = "scheduling/v1/priorityclasses"
-_DEFAULT_POLICY = "PreemptLowerPriority"
+CLASSES: Final = "scheduling/v1/priorityclasses"
+_DEFAULT_POLICY: Final = "PreemptLowerPriority"
 
 
 class _Class(NamedTuple):
@@ -26,7 +26,7 @@ class _Class(NamedTuple):
     is_default: bool
 
 
-_NO_CLASS = _Class("", 0, _DEFAULT_POLICY, is_default=False)
+_NO_CLASS: Final = _Class("", 0, _DEFAULT_POLICY, is_default=False)
 
 
 def _class_of(entry: Version) -> _Class:

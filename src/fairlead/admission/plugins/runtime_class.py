@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Final
 
 from fairlead.admission.plugin import CREATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, mutation_error, refusal
@@ -12,11 +13,15 @@ from fairlead.admission.plugins.version_facts import PerObjectCache
 from fairlead.resources.core.shared import same_quantities
 from fairlead.storage.version import Version
 
-CLASSES = "node/v1/runtimeclasses"
-_NO_CLASS: Object = {}
-_OTHER_OVERHEAD = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
-_OWN_OVERHEAD = "pod rejected: Pod's Overhead is set by its RuntimeClass and must not be given"
-_UNKNOWN_OVERHEAD = (
+CLASSES: Final = "node/v1/runtimeclasses"
+_NO_CLASS: Final[Object] = {}
+_OTHER_OVERHEAD: Final = (
+    "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+)
+_OWN_OVERHEAD: Final = (
+    "pod rejected: Pod's Overhead is set by its RuntimeClass and must not be given"
+)
+_UNKNOWN_OVERHEAD: Final = (
     "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
 )
 

@@ -7,7 +7,7 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, mutation_error
@@ -26,13 +26,13 @@ from fairlead.codec.types.names import SUFFIX_LETTERS, path_segment
 from fairlead.resources.core.pods.annotations import keys
 from fairlead.storage.version import Version
 
-ACCOUNTS = "core/v1/serviceaccounts"
-EPHEMERAL = f"{PODS}/ephemeralcontainers"
-DEFAULT_ACCOUNT = "default"
+ACCOUNTS: Final = "core/v1/serviceaccounts"
+EPHEMERAL: Final = f"{PODS}/ephemeralcontainers"
+DEFAULT_ACCOUNT: Final = "default"
 # How long to wait for the default account, in seconds: a controller creates it after the namespace,
 # and a pod may come first.
 _ACCOUNT_TIMEOUT = 1.5
-_TRUE = ("1", "t", "T", "true", "TRUE", "True")
+_TRUE: Final[tuple[str, ...]] = ("1", "t", "T", "true", "TRUE", "True")
 
 
 class _Account(NamedTuple):
@@ -187,8 +187,8 @@ def _check_secrets(attributes: Attributes, account: _Account, error: SecretsErro
 # The projected volume with the account's token for access to the server.
 
 # Seconds: an hour, plus 7 to distinguish the node agent's token requests for this volume.
-LIFETIME = 3607
-_MODE = 0o644
+LIFETIME: Final = 3607
+_MODE: Final = 0o644
 
 
 class TokenVolume:

@@ -10,16 +10,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from math import floor, sqrt
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from fairlead.base.metrics import REGISTRY
 
-PERIOD = 10.0  # seconds between adjustments
-_DECAY = 0.977  # of the smoothed demand in one period: half of it is left after five minutes
-_LEAST_TARGET = 0.001
-_NANOSECONDS = 1e9
+PERIOD: Final = 10.0  # seconds between adjustments
+_DECAY: Final = 0.977  # of the smoothed demand in one period: half of it is left after five minutes
+_LEAST_TARGET: Final = 0.001
+_NANOSECONDS: Final = 1e9
 
-DEMAND = REGISTRY.histogram(
+DEMAND: Final = REGISTRY.histogram(
     "apiserver_flowcontrol_demand_seats",
     "Nanoseconds by the seats that a priority level could use, as a fraction of its current limit.",
     (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8, 4.0, 6.0),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 from fairlead.api.flow_control.borrowing import LevelSeats, adjust
 from fairlead.api.flow_control.metrics import (
@@ -26,10 +26,10 @@ from fairlead.base.dialect import Dialect
 from fairlead.resources.flowcontrol.bootstrap import FLOW_SCHEMAS, PRIORITY_LEVELS
 from fairlead.storage.version import Change
 
-_CATCH_ALL = "catch-all"
+_CATCH_ALL: Final = "catch-all"
 _MAX_KEPT, _MAX_BYTES, _LONGEST_KEY = 20_000, 16 * 1024 * 1024, 2048
-MAX_SEATS = 10  # of one request
-_MAX_PERCENT = 15  # of the level's seats, for one request
+MAX_SEATS: Final = 10  # of one request
+_MAX_PERCENT: Final = 15  # of the level's seats, for one request
 
 
 class Level:

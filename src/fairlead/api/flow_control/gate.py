@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from math import ceil
 from time import monotonic
+from typing import Final
 
 from fairlead.api.flow_control.borrowing import PERIOD
 from fairlead.api.flow_control.configuration import MAX_SEATS, Configuration, Flow
@@ -30,9 +31,9 @@ from fairlead.base.errors import StatusError, too_many_requests
 from fairlead.operations.api import Api
 from fairlead.resources.registry import Resource
 
-_TOO_MANY = "the server has received too many requests and has asked us to try again later"
-_LONGEST_START = 1.0  # seconds that a watch with a slow client may hold its seat
-SEATED = ""
+_TOO_MANY: Final = "the server has received too many requests and has asked us to try again later"
+_LONGEST_START: Final = 1.0  # seconds that a watch with a slow client may hold its seat
+SEATED: Final = ""
 
 
 class Waiter:
@@ -244,14 +245,14 @@ class Gate:
 
 # Estimates how many seats a request takes.
 
-_OBJECTS_A_SEAT = 100
-_LARGE = 25  # objects; reading that many takes about as long as two single reads
-_WATCHERS_A_SEAT = 10
-_EVENT_SECONDS = 0.005  # seconds that a seat is held for the watchers of one seat
+_OBJECTS_A_SEAT: Final = 100
+_LARGE: Final = 25  # objects; reading that many takes about as long as two single reads
+_WATCHERS_A_SEAT: Final = 10
+_EVENT_SECONDS: Final = 0.005  # seconds that a seat is held for the watchers of one seat
 
-ONE = Work()
-_READS = [Work(seats, large=True) for seats in range(MAX_SEATS + 1)]
-_WRITES = ("create", "update", "patch", "delete")
+ONE: Final = Work()
+_READS: Final = [Work(seats, large=True) for seats in range(MAX_SEATS + 1)]
+_WRITES: Final[tuple[str, ...]] = ("create", "update", "patch", "delete")
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

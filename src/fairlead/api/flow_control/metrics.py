@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from fairlead.api.flow_control.borrowing import DEMAND, LevelSeats
 from fairlead.api.flow_control.queue_set import QueueSet
 from fairlead.base.metrics import REGISTRY, Labels
 
-_LEVEL = ("priority_level",)
-_FLOW = ("priority_level", "flow_schema")
-_SECONDS = (0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-_LENGTHS = (0.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0)
-_SEATS = (1.0, 2.0, 4.0, 10.0)
-_WATCHERS = (0.0, 1.0, 10.0, 100.0, 1000.0, 10_000.0)
+_LEVEL: Final[tuple[str, ...]] = ("priority_level",)
+_FLOW: Final[tuple[str, ...]] = ("priority_level", "flow_schema")
+_SECONDS: Final[tuple[float, ...]] = (
+    0.0,
+    0.005,
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    30.0,
+)
+_LENGTHS: Final[tuple[float, ...]] = (0.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0)
+_SEATS: Final[tuple[float, ...]] = (1.0, 2.0, 4.0, 10.0)
+_WATCHERS: Final[tuple[float, ...]] = (0.0, 1.0, 10.0, 100.0, 1000.0, 10_000.0)
 
 
 class Counts:
@@ -33,9 +47,9 @@ class Counts:
         self.seats = SEATS.row(self.labels)
 
 
-_known: dict[Labels, Counts] = {}
-_levels: dict[str, QueueSet] = {}
-_seats: dict[str, LevelSeats] = {}  # of levels that lend; none in releases without lending
+_known: Final[dict[Labels, Counts]] = {}
+_levels: Final[dict[str, QueueSet]] = {}
+_seats: Final[dict[str, LevelSeats]] = {}  # of levels that lend; none in releases without lending
 
 
 def counts_of(level: str, schema: str) -> Counts:
@@ -87,8 +101,8 @@ def _by_seats(name: str) -> Callable[[], dict[Labels, float]]:
     return lambda: {(level,): getattr(seats, name) for level, seats in _seats.items()}
 
 
-_NAME = "apiserver_flowcontrol_"
-REJECTED = REGISTRY.counter(
+_NAME: Final = "apiserver_flowcontrol_"
+REJECTED: Final = REGISTRY.counter(
     f"{_NAME}rejected_requests", "Requests that were rejected, by reason.", (*_FLOW, "reason")
 )
 DISPATCHED = REGISTRY.counter(
@@ -143,31 +157,31 @@ FAIR_FRACTION = REGISTRY.gauge(
     f"{_NAME}seat_fair_frac", "Part of its target that a level gets which no bound holds."
 )
 FAIR_FRACTION.common = True  # each process has its own, and their sum says nothing
-QUEUE_LENGTH = REGISTRY.histogram(
+QUEUE_LENGTH: Final = REGISTRY.histogram(
     f"{_NAME}request_queue_length_after_enqueue",
     "Length of a queue after a request was added to it.",
     _LENGTHS,
     _FLOW,
 )
-WAITED = REGISTRY.histogram(
+WAITED: Final = REGISTRY.histogram(
     f"{_NAME}request_wait_duration_seconds",
     "Time that requests waited in a queue, by whether they were executed in the end.",
     _SECONDS,
     (*_FLOW, "execute"),
 )
-EXECUTION = REGISTRY.histogram(
+EXECUTION: Final = REGISTRY.histogram(
     f"{_NAME}request_execution_seconds",
     "Time that requests held a seat.",
     _SECONDS,
     (*_FLOW, "type"),
 )
-SEATS = REGISTRY.histogram(
+SEATS: Final = REGISTRY.histogram(
     f"{_NAME}work_estimated_seats", "Estimated seats per request.", _SEATS, _FLOW
 )
-WATCHERS = REGISTRY.histogram(
+WATCHERS: Final = REGISTRY.histogram(
     f"{_NAME}watch_count_samples", "Watchers that a write notifies.", _WATCHERS, _FLOW
 )
-NO_ROOM = REGISTRY.counter(
+NO_ROOM: Final = REGISTRY.counter(
     f"{_NAME}request_dispatch_no_accommodation",
     "Requests that had to wait because too few seats were free.",
     _FLOW,

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-GUESS = 0.003  # seconds that a request is assumed to last until it has ended
+GUESS: Final = 0.003  # seconds that a request is assumed to last until it has ended
 
 QUEUE_FULL, NO_SEAT, TOO_LATE, LEFT = "queue-full", "concurrency-limit", "time-out", "cancelled"
 
@@ -27,7 +27,7 @@ class Shape:
     length: int = 0  # of one queue
 
 
-NO_QUEUES = Shape()
+NO_QUEUES: Final = Shape()
 
 
 class Work:

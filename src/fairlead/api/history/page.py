@@ -32,6 +32,7 @@ from fairlead.base.errors import (
     too_large_resource_version,
     too_many_requests,
 )
+from fairlead.base.waiting import result_of
 from fairlead.operations.api import Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.options import revision_of
@@ -191,8 +192,7 @@ class HistoryPage:
             raise not_found(resource.ref(target.name))
         operation = Operation(request.user, "get", resource, target.namespace, target.name)
         version = await to_requested(resource, version)
-        answer = item_answer(self._api, request, operation, version)
-        return answer if isinstance(answer, Answer) else await answer
+        return await result_of(item_answer(self._api, request, operation, version))
 
     async def _document(self, request: Request, content: Object, kind: str = KIND) -> Answer:
         pretty = request.query.get("pretty")

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from fairlead.api.answers import Outcome, Verb
+from fairlead.api.answers import Answer, Verb
 from fairlead.api.request import Request
+from fairlead.base.deferred import Outcome
 from fairlead.operations.api import Api
 from fairlead.operations.operation import Operation
 
@@ -45,7 +46,7 @@ _TABLE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 def _lazy_handler(path: str) -> Verb:
     module, name = path.split(".")
 
-    def answer(api: Api, request: Request, operation: Operation) -> Outcome:
+    def answer(api: Api, request: Request, operation: Operation) -> Outcome[Answer]:
         verb: Verb = getattr(import_module(f"{__name__}.{module}"), name)
         return verb(api, request, operation)
 

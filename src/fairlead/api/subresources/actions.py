@@ -11,6 +11,7 @@ from fairlead.api.representation import object_answer
 from fairlead.api.request import Request
 from fairlead.api.verbs import read_object
 from fairlead.base.errors import STATUS_HEAD
+from fairlead.base.waiting import result_of
 from fairlead.operations.access_reviews import review_access, review_rules, review_self
 from fairlead.operations.api import Api, Object
 from fairlead.operations.binding import bind
@@ -26,15 +27,15 @@ _FORMER_EVICTION = "policy/v1beta1"  # the same type in the previous version
 async def create_binding(api: Api, request: Request, operation: Operation) -> Answer:
     options = write_options(api, request, "CreateOptions")
     operation.manager = options.manager
-    binding = await read_object(api, request, operation, options.validation)
+    binding = await result_of(read_object(api, request, operation, options.validation))
     await bind(api, operation, binding, options)
     return value_answer(request, 201, _CREATED, api.resources)
 
 
 async def create_eviction(api: Api, request: Request, operation: Operation) -> Answer:
     options = write_options(api, request, "CreateOptions")
-    eviction = await read_object(
-        api, request, operation, options.validation, former=_FORMER_EVICTION
+    eviction = await result_of(
+        read_object(api, request, operation, options.validation, former=_FORMER_EVICTION)
     )
     await evict(api, operation, eviction, options)
     return value_answer(request, 201, _CREATED, api.resources)
@@ -49,7 +50,7 @@ def _create_handler(review: Review) -> Verb:
     async def create(api: Api, request: Request, operation: Operation) -> Answer:
         resource = operation.resource
         options = write_options(api, request, "CreateOptions")
-        value = await read_object(api, request, operation, options.validation)
+        value = await result_of(read_object(api, request, operation, options.validation))
         value = await review(api, operation, value, options)
         api_version = api.resources.api_version_of(resource.body_version)
         document = {"kind": resource.kind, "apiVersion": api_version, **value}

@@ -8,6 +8,7 @@ from fairlead.admission.plugin import CONNECT
 from fairlead.api.request import Request
 from fairlead.auth.authorization.attributes import creation_refusal
 from fairlead.base.errors import ResourceRef, StatusError, bad_request
+from fairlead.base.waiting import result_of
 from fairlead.operations import write_pipeline
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
@@ -86,8 +87,8 @@ async def admit(api: Api, operation: Operation, kind: str, options: Object) -> O
     value: Object = {"kind": kind, "apiVersion": "v1", **options}
     context = api.context(operation)
     attributes = write_pipeline.attributes(operation, CONNECT, value, None, context)
-    await api.admission.admit(attributes)
-    await api.admission.validate(attributes)
+    await result_of(api.admission.admit(attributes))
+    await result_of(api.admission.validate(attributes))
     return value
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from fairlead.api.answers import Answer, Verb
 from fairlead.api.representation import item_answer
 from fairlead.api.request import Request
 from fairlead.base.errors import REASONS, StatusError, not_found
+from fairlead.base.waiting import result_of
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 from fairlead.operations.selectors import by_name
@@ -60,7 +61,7 @@ async def wait(request: Request, seconds: float) -> None:
 def get_handler_at(revision: int) -> Verb:
     """A get handler that reads the state at a revision."""
 
-    async def get(api: Api, request: Request, operation: Operation) -> Answer | Awaitable[Answer]:
+    async def get(api: Api, request: Request, operation: Operation) -> Answer:
         resource = operation.resource
         selection = by_name(EVERYTHING, operation.name)
         collection = api.collection(resource)
@@ -68,7 +69,7 @@ def get_handler_at(revision: int) -> Verb:
         if not page.entries:
             raise not_found(resource.main.ref(operation.name))
         version = await to_requested(resource, page.entries[0])
-        return item_answer(api, request, operation, version)
+        return await result_of(item_answer(api, request, operation, version))
 
     return get
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from fairlead.api.answers import Answer, Outcome, Verb
+from fairlead.api.answers import Answer, Verb
 from fairlead.api.chain import Handler
 from fairlead.api.request import Request
-from fairlead.api.request_task import finished
 from fairlead.api.testing import GROUP
 from fairlead.api.testing.effects import get_handler_at
 from fairlead.api.testing.faults import Faults
 from fairlead.api.testing.record import Record
 from fairlead.api.testing.snapshots import Snapshots
+from fairlead.base.deferred import Outcome
+from fairlead.base.waiting import result_of
 from fairlead.operations.api import Api
 from fairlead.resources.registry import Resource
 
@@ -36,7 +37,7 @@ class PowerfulHandler(Handler):
         revision = self._faults.past.pop(id(request), 0)
         return get_handler_at(revision) if revision else super().verb(request, resource)
 
-    def answer(self, request: Request) -> Outcome:
+    def answer(self, request: Request) -> Outcome[Answer]:
         if request.target.group == GROUP:
             return super().answer(request)
         return self._answer(request)
@@ -48,4 +49,4 @@ class PowerfulHandler(Handler):
         return await self._answer_without_faults(request)
 
     async def _answer_without_faults(self, request: Request) -> Answer:
-        return await finished(super().answer(request))
+        return await result_of(super().answer(request))

@@ -12,6 +12,7 @@ from fairlead.api.representation import object_answer
 from fairlead.api.request import Request
 from fairlead.api.verbs import read_object
 from fairlead.base.errors import already_exists, bad_request, forbidden, not_found, success
+from fairlead.base.waiting import result_of
 from fairlead.codec.types.model import Scalar, Struct, Type
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
@@ -101,7 +102,7 @@ def create_handler(act: Act) -> Verb:
     async def create(api: Api, request: Request, operation: Operation) -> Answer:
         resource = operation.resource
         options = write_options(api, request, "CreateOptions")
-        value = await read_object(api, request, operation, options.validation)
+        value = await result_of(read_object(api, request, operation, options.validation))
         value["metadata"] = value.get("metadata") or {}
         document = typed(resource, await act(operation, value))
         return object_answer(api.resources, request, resource, document, 201)

@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -26,12 +26,12 @@ from fairlead.base.dialect import Dialect
 from fairlead.base.logs import Logger, Tally
 from fairlead.resources.gates import Gates
 
-logger = Logger("fairlead.auth.authentication")
+logger: Final = Logger("fairlead.auth.authentication")
 
 Chain = tuple[bytes, ...]  # DER certificates, the client's own first
 
-_MAX_CACHED = 4096
-_MAX_PATH_LENGTH = 8
+_MAX_CACHED: Final = 4096
+_MAX_PATH_LENGTH: Final = 8
 
 
 class AuthorityError(ValueError):
@@ -239,7 +239,7 @@ def _as_text(value: str | bytes) -> str:
 
 # Client certificates: the subject's common name is the user, its organizations are the groups.
 
-_UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
+_UID: Final = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 
 
 class ClientCertificates:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -16,8 +16,8 @@ Claims = dict[str, Any]
 
 # The accepted algorithms. None is symmetric, because public keys are not secret.
 ALGORITHMS = tuple(f"{family}{bits}" for family in ("RS", "ES", "PS") for bits in (256, 384, 512))
-_MAX_LENGTH = 64 * 1024
-_COMPACT = re.compile(r"\A[-\w]+\.[-\w]+\.[-\w]*\Z", re.ASCII)
+_MAX_LENGTH: Final = 64 * 1024
+_COMPACT: Final = re.compile(r"\A[-\w]+\.[-\w]+\.[-\w]*\Z", re.ASCII)
 
 
 class BadToken(ValueError):

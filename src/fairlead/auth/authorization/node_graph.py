@@ -4,6 +4,7 @@ lookup."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from fairlead.auth.authorization.bindings import Follow
 from fairlead.auth.authorization.pod_references import (
@@ -22,13 +23,13 @@ from fairlead.base.dialect import Dialect
 from fairlead.resources.gates import Gates
 from fairlead.storage.version import Change, Version
 
-PODS = "core/v1/pods"
-PERSISTENT_VOLUMES = "core/v1/persistentvolumes"
-VOLUME_ATTACHMENTS = "storage/v1/volumeattachments"
-RESOURCE_SLICES = "resource/v1/resourceslices"
+PODS: Final = "core/v1/pods"
+PERSISTENT_VOLUMES: Final = "core/v1/persistentvolumes"
+VOLUME_ATTACHMENTS: Final = "storage/v1/volumeattachments"
+RESOURCE_SLICES: Final = "resource/v1/resourceslices"
 # Fields of a scheduled pod that may refer to more objects later.
-_CLAIM_STATUSES = ("resourceClaimStatuses", "extendedResourceClaimStatus")
-_EPHEMERAL_CONTAINERS = ("ephemeralContainers",)
+_CLAIM_STATUSES: Final[tuple[str, ...]] = ("resourceClaimStatuses", "extendedResourceClaimStatus")
+_EPHEMERAL_CONTAINERS: Final[tuple[str, ...]] = ("ephemeralContainers",)
 
 
 class _Pod:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from fairlead.codec.types.model import Object as Object
 from fairlead.storage.version import Version
@@ -16,7 +17,7 @@ DEVICE_CLAIMS, SLICES = "resourceclaims", "resourceslices"
 
 # Pod volume sources that name a secret: the field of the reference, and the field of the name in
 # it.
-_POD_VOLUME_SECRETS = {
+_POD_VOLUME_SECRETS: Final = {
     "azureFile": ("", "secretName"),
     "cephfs": ("secretRef", "name"),
     "cinder": ("secretRef", "name"),
@@ -29,7 +30,7 @@ _POD_VOLUME_SECRETS = {
     "storageos": ("secretRef", "name"),
 }
 # Persistent volume sources with secrets that the node agent needs, and their reference fields.
-_VOLUME_SECRETS = {
+_VOLUME_SECRETS: Final = {
     "cephfs": ("secretRef",),
     "cinder": ("secretRef",),
     "csi": ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef"),
@@ -39,7 +40,7 @@ _VOLUME_SECRETS = {
     "scaleIO": ("secretRef",),
     "storageos": ("secretRef",),
 }
-_CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+_CONTAINERS: Final[tuple[str, ...]] = ("initContainers", "containers", "ephemeralContainers")
 
 
 def node_of(pod: Version | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.attributes import Attributes
@@ -17,8 +17,8 @@ from fairlead.storage.selection import (
     parse_labels,
 )
 
-_NAMED_BY_SELECTOR = ("list", "watch")
-_SELECTING = ("list", "watch", "deletecollection")
+_NAMED_BY_SELECTOR: Final[tuple[str, ...]] = ("list", "watch")
+_SELECTING: Final[tuple[str, ...]] = ("list", "watch", "deletecollection")
 
 
 class Target(Protocol):

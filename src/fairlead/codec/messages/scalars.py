@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -32,7 +32,9 @@ from fairlead.codec.types.times import format_micro_time, format_time, parse_dur
 
 _EPOCH, _SECOND = datetime.fromtimestamp(0, UTC), timedelta(seconds=1)
 
-_ONLY = [b"\x0a" + varint(size) for size in range(0x80)]  # the head of a message's only field
+_ONLY: Final = [
+    b"\x0a" + varint(size) for size in range(0x80)
+]  # the head of a message's only field
 
 Write = Callable[[Any], bytes]
 Read = Callable[[Any], Any]
@@ -171,7 +173,7 @@ class Form(NamedTuple):
     zero: bytes | None
 
 
-SCALARS: dict[str, Form] = {
+SCALARS: Final[dict[str, Form]] = {
     "string": Form(BYTES, text_bytes, _read_text, b""),
     "bytes": Form(BYTES, base64.b64decode, _encode_base64, None),
     "bool": Form(VARINT, lambda value: varint(int(value)), bool, b"\x00"),

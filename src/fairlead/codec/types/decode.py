@@ -233,7 +233,7 @@ def is_struct_like(node: Type) -> bool:
     return isinstance(node, Struct) or node in _STRUCT_LIKE
 
 
-_NULL = Scalar("any")
+_NULL: Final = Scalar("any")
 _STRUCT_LIKE = tuple(Scalar(name) for name in ("Time", "MicroTime", "Quantity", "IntOrString"))
 
 
@@ -344,8 +344,8 @@ def _is_kept(mode: int, item: Any) -> bool:
     return mode == _SWITCH and type(item) is bool
 
 
-MAX_UNKNOWN = 100  # fields whose paths are reported
-_MAX_PATH_LENGTH = 1024
+MAX_UNKNOWN: Final = 100  # fields whose paths are reported
+_MAX_PATH_LENGTH: Final = 1024
 
 
 def unknown_paths(node: Type, value: Any, *, sort_keys: bool = False) -> list[str]:

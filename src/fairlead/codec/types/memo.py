@@ -6,7 +6,7 @@ that depend on the content alone are computed once for all of them.
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import orjson
 
@@ -14,11 +14,11 @@ from fairlead.base.caches import BoundedCache
 
 T = TypeVar("T")
 
-MAX_CACHED = 512
-MAX_ENTRY_BYTES = 32 * 1024
-MAX_BYTES = 8 * 1024 * 1024
-MISSES = 32  # in a row, after which the cache is sampled
-RESTING = 16  # of this many contents one is looked up while the cache is sampled
+MAX_CACHED: Final = 512
+MAX_ENTRY_BYTES: Final = 32 * 1024
+MAX_BYTES: Final = 8 * 1024 * 1024
+MISSES: Final = 32  # in a row, after which the cache is sampled
+RESTING: Final = 16  # of this many contents one is looked up while the cache is sampled
 
 
 class ContentCache(Generic[T]):

@@ -4,15 +4,16 @@ empty if there are none."""
 from __future__ import annotations
 
 import re
+from string import ascii_letters, ascii_lowercase, digits
 from typing import Final
 
 from fairlead.base.release import Reworded
 
-_DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_DNS_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
-_DNS_1035 = r"[a-z]([-a-z0-9]*[a-z0-9])?"
-_QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_LABEL_VALUE = rf"({_QUALIFIED})?"
+_DNS_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_DNS_SUBDOMAIN: Final = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
+_DNS_1035: Final = r"[a-z]([-a-z0-9]*[a-z0-9])?"
+_QUALIFIED: Final = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_LABEL_VALUE: Final = rf"({_QUALIFIED})?"
 SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # for generated names; no vowels, so no words
 
 
@@ -68,18 +69,22 @@ _LONG_NAME: Final = Reworded(
     f"name part {_too_long(63)}", "name part must be no more than 63 bytes"
 )
 _NO_DOTS: Final = Reworded(_DNS_LABEL_ERROR, "must not contain dots")
-_PREFIXED = (
+_PREFIXED: Final = (
     f"{_QUALIFIED_ERROR} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
 )
 _SLASHES: Final = Reworded(f"a qualified name {_PREFIXED}", f"a valid label key {_PREFIXED}")
 
 
+_LOWER: Final = ascii_lowercase + digits + "-"
+_LOWER_OR_DOT: Final = _LOWER + "."
+_LETTERS: Final = ascii_letters + digits + "-_."
+
+# A text is stripped to nothing if it has no other letters than these.
+
+
 def are_letters(text: str) -> bool:
     """Whether a text is one or more ASCII letters, digits, '-', '_' or '.'."""
-    plain = text if text.isalnum() else text.replace("-", "a")
-    if not plain.isalnum():
-        plain = plain.replace("_", "a").replace(".", "a")
-    return plain.isalnum() and text.isascii()
+    return text != "" and not text.strip(_LETTERS)
 
 
 def _is_name(text: str) -> bool:
@@ -89,22 +94,16 @@ def _is_name(text: str) -> bool:
 
 def _is_label(text: str) -> bool:
     """Lower-case letters, digits and '-', with a letter or digit at both ends."""
-    return (
-        (text.isalnum() or text.replace("-", "a").isalnum())
-        and text.isascii()
-        and text.lower() == text
-        and text[0] != "-"
-        and text[-1] != "-"
-    )
+    return text != "" and not text.strip(_LOWER) and text[0] != "-" and text[-1] != "-"
 
 
 def _is_subdomain(text: str) -> bool:
     """Labels separated by dots."""
     if "." not in text:
         return _is_label(text)
-    if ".." in text or ".-" in text or "-." in text:
+    if ".." in text or ".-" in text or "-." in text or text.strip(_LOWER_OR_DOT):
         return False
-    return text[0] != "." and text[-1] != "." and _is_label(text.replace(".", "a"))
+    return text[0].isalnum() and text[-1].isalnum()
 
 
 def is_dns_label(text: str) -> bool:
@@ -138,9 +137,9 @@ def dns_subdomain(text: str) -> list[str]:
     return _errors(text, 253, _is_subdomain(text), _SUBDOMAIN_ERROR)
 
 
-_UNDERSCORE_LABEL = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
-_UNDERSCORE_SUBDOMAIN = rf"{_UNDERSCORE_LABEL}(\.{_UNDERSCORE_LABEL})*"
-_UNDERSCORE_NAME = re.compile(rf"\A(?:{_UNDERSCORE_SUBDOMAIN})\Z", re.ASCII)
+_UNDERSCORE_LABEL: Final = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_UNDERSCORE_SUBDOMAIN: Final = rf"{_UNDERSCORE_LABEL}(\.{_UNDERSCORE_LABEL})*"
+_UNDERSCORE_NAME: Final = re.compile(rf"\A(?:{_UNDERSCORE_SUBDOMAIN})\Z", re.ASCII)
 _UNDERSCORE_ERROR: Final = _regex_error(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or"
     " '.', and must start and end with an alphanumeric character",

@@ -9,27 +9,38 @@ from typing import Final, NamedTuple
 from fairlead.base.caches import memoized
 
 # The last group matches any rest, so that the expression never backtracks.
-_PATTERN = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(.*)", re.ASCII | re.DOTALL)
-_EXPONENT = re.compile(r"[eE]([+-]?\d{1,19})\Z", re.ASCII)
+_PATTERN: Final = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(.*)", re.ASCII | re.DOTALL)
+_EXPONENT: Final = re.compile(r"[eE]([+-]?\d{1,19})\Z", re.ASCII)
 
-_BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
-_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY_NAMES = {power: name for name, power in _BINARY.items()}
-_DECIMAL_NAMES = {power: name for name, power in _DECIMAL.items()}
+_BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+_DECIMAL: Final = {
+    "n": -9,
+    "u": -6,
+    "m": -3,
+    "": 0,
+    "k": 3,
+    "M": 6,
+    "G": 9,
+    "T": 12,
+    "P": 15,
+    "E": 18,
+}
+_BINARY_NAMES: Final = {power: name for name, power in _BINARY.items()}
+_DECIMAL_NAMES: Final = {power: name for name, power in _DECIMAL.items()}
 
-_CONTEXT = Context(prec=60, rounding=ROUND_UP, Emin=MIN_EMIN, Emax=MAX_EMAX)
-_NANO = Decimal("1e-9")
-_MAX_VALUE = Decimal(2**63 - 1)
-_MIN_CANONICAL_POWER = -9  # of digits that count as canonical
+_CONTEXT: Final = Context(prec=60, rounding=ROUND_UP, Emin=MIN_EMIN, Emax=MAX_EMAX)
+_NANO: Final = Decimal("1e-9")
+_MAX_VALUE: Final = Decimal(2**63 - 1)
+_MIN_CANONICAL_POWER: Final = -9  # of digits that count as canonical
 _MIN_POWER, _MAX_POWER = -12, 20  # powers of ten: rounded to nano, and above the largest
 
-FORMAT_ERROR = (
+FORMAT_ERROR: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
 
-_SHAPE = re.compile(r"[+-]?\d*+(?:\.\d*+)?([eEinumkKMGTP]*+[+-]?\d*+)", re.ASCII)
+_SHAPE: Final = re.compile(r"[+-]?\d*+(?:\.\d*+)?([eEinumkKMGTP]*+[+-]?\d*+)", re.ASCII)
 _SUFFIXES = _BINARY.keys() | _DECIMAL.keys()
-_SUFFIX_ERROR = "unable to parse quantity's suffix"
+_SUFFIX_ERROR: Final = "unable to parse quantity's suffix"
 
 
 class QuantityError(ValueError):

@@ -4,13 +4,13 @@ decoded objects have all of these fields."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from fairlead.codec.types.model import ListOf, MapOf, Struct, Type, structs
 
 # Types, by group-version, whose required fields must be given. For other types, the validation of
 # the kind reports missing fields.
-_STRICT = {
+_STRICT: Final = {
     "apps/v1": ("StatefulSetCondition", "StatefulSetStatus"),
     "core/v1": (
         *("CSIVolumeSource", "DownwardAPIVolumeFile", "FlexPersistentVolumeSource"),
@@ -25,7 +25,7 @@ _STRICT = {
     "storage/v1": ("CSINode", "CSINodeDriver", "CSINodeSpec", "TokenRequest"),
 }
 # Fields of these types that are required but may be omitted all the same.
-_OPTIONAL = {"availableReplicas", "topologyKeys"}
+_OPTIONAL: Final = {"availableReplicas", "topologyKeys"}
 
 Find = Callable[[Any, str, list[str]], None]
 

@@ -168,7 +168,7 @@ SCALARS: Final[dict[str, Decoder]] = {
     "any": _Raw(),
 }
 
-SCALAR_ZEROS: dict[str, Any] = {
+SCALAR_ZEROS: Final[dict[str, Any]] = {
     "string": "",
     "bool": False,
     "int32": 0,
@@ -181,7 +181,7 @@ SCALAR_ZEROS: dict[str, Any] = {
 
 # Base64 text as JSON carries bytes: ignores line breaks, and each value has one canonical text.
 
-_ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+_ALPHABET: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
 
 class Base64Error(ValueError):

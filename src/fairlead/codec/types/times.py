@@ -5,23 +5,23 @@ from __future__ import annotations
 import os
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 
 from fairlead.base.clock import time
 
-_SECONDS = r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
-_EVIDENT = re.compile(  # only days that every month has
+_SECONDS: Final = r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
+_EVIDENT: Final = re.compile(  # only days that every month has
     r"\A[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ\Z",
     re.ASCII,
 )
-_CANONICAL = re.compile(_SECONDS + r"Z\Z", re.ASCII)
-_RFC3339 = re.compile(_SECONDS + r"(\.\d+)?(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
-_MICRO = re.compile(_SECONDS + r"\.\d{6}(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
-_MICRO_START = re.compile(_SECONDS + r"\.\d{6}", re.ASCII)
-_MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
-_LAYOUT = "2006-01-02T15:04:05Z07:00"
+_CANONICAL: Final = re.compile(_SECONDS + r"Z\Z", re.ASCII)
+_RFC3339: Final = re.compile(_SECONDS + r"(\.\d+)?(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
+_MICRO: Final = re.compile(_SECONDS + r"\.\d{6}(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
+_MICRO_START: Final = re.compile(_SECONDS + r"\.\d{6}", re.ASCII)
+_MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
+_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 
 
 class TimeError(ValueError):
@@ -86,8 +86,8 @@ def now() -> str:
 
 # Random UIDs.
 
-_UIDS_PER_READ = 256
-_drawn: list[str] = []  # random digits, drawn in batches: each system call releases the GIL
+_UIDS_PER_READ: Final = 256
+_drawn: Final[list[str]] = []  # random digits, drawn in batches: each system call releases the GIL
 os.register_at_fork(after_in_child=_drawn.clear)
 
 
@@ -105,9 +105,18 @@ def new_uid() -> str:
 
 # Durations such as `1h30m`, as flags, query parameters and schedules write them.
 
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
-_PART = re.compile(r"([0-9]*\.?[0-9]*)([^0-9.]*)")
-_MAX_SECONDS = 2**63 / 1e9
+_UNITS: Final = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "ms": 1e-3,
+    "s": 1,
+    "m": 60,
+    "h": 3600,
+}
+_PART: Final = re.compile(r"([0-9]*\.?[0-9]*)([^0-9.]*)")
+_MAX_SECONDS: Final = 2**63 / 1e9
 
 
 class DurationError(ValueError):
@@ -142,18 +151,18 @@ def parse_duration(text: str) -> float:
 
 # Durations and ages as tables and commands show them.
 
-UNKNOWN = "<unknown>"
+UNKNOWN: Final = "<unknown>"
 
-_MICROSECOND = timedelta(microseconds=1)
-_SECOND = 1_000_000
+_MICROSECOND: Final = timedelta(microseconds=1)
+_SECOND: Final = 1_000_000
 
-_MINUTE = 60
-_HOUR = 60 * _MINUTE
-_DAY = 24 * _HOUR
-_YEAR = 365 * _DAY
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+_YEAR: Final = 365 * _DAY
 
 # Below each limit (in seconds), durations are in this unit and, if given, the next smaller one.
-_SCALES: tuple[tuple[int, int, str, int, str], ...] = (
+_SCALES: Final[tuple[tuple[int, int, str, int, str], ...]] = (
     (2 * _MINUTE, 1, "s", 0, ""),
     (10 * _MINUTE, _MINUTE, "m", 1, "s"),
     (3 * _HOUR, _MINUTE, "m", 0, ""),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.auth.authorization.pod_references import node_of as node_of
 from fairlead.operations.api import Api
 from fairlead.storage.collection import Collection
 from fairlead.storage.version import Change
 
 PODS, NODES = "core/v1/pods", "core/v1/nodes"
-_NONE: frozenset[str] = frozenset()
+_NONE: Final[frozenset[str]] = frozenset()
 
 
 class PodsByNode:

@@ -29,6 +29,8 @@ class CustomVersions:
     """The versions of a custom kind, relative to the version of a request. Caches the results of
     the conversion webhook by the digest of the object."""
 
+    are_fixed = False
+
     def __init__(self, kind: CustomKind) -> None:
         self._kind = kind
         self._cache: BoundedCache[_Key, bytes] = BoundedCache(64, longest=_MAX_BYTES, per_byte=1)

@@ -12,7 +12,7 @@ from time import monotonic_ns
 _WORD = 8
 # Frequently read words get a cache line of their own.
 _REVISION, _FLOOR, _HEALTHY_UNTIL, _SEALS, _HEAD = 0, 1, 2, 3, 8
-READING, WRITING, CONNECTIONS, ACCEPTED, _PID, _READY, _BEATS, _SLOT = 0, 1, 2, 3, 4, 5, 6, 8
+READING, WRITING, CONNECTIONS, _PID, _READY, _BEATS, _SLOT = 0, 1, 2, 3, 4, 5, 8
 _ADDRESSES = 4096
 _HEALTHY_NS = 5_000_000_000  # nanoseconds; an owner may be busy for long
 
@@ -83,11 +83,10 @@ class Page:
 
     def loads(self) -> Iterator[int]:
         """Yield the connection count of each worker that accepts connections."""
-        for pid, ready, count, accepted in zip(
-            *(self._columns[kind] for kind in (_PID, _READY, CONNECTIONS, ACCEPTED)), strict=True
-        ):
+        kinds = (_PID, _READY, CONNECTIONS)
+        for pid, ready, count in zip(*(self._columns[kind] for kind in kinds), strict=True):
             if pid and ready:
-                yield count + accepted
+                yield count
 
 
 class Slot:
@@ -127,11 +126,7 @@ class Slot:
 
     @property
     def load(self) -> int:
-        return self._words[CONNECTIONS] + self._words[ACCEPTED]
-
-    def expect(self, change: int) -> None:
-        """Count connections that are accepted but not yet counted as CONNECTIONS."""
-        self._words[ACCEPTED] += change
+        return self._words[CONNECTIONS]
 
     def count_connection(self, address: str, change: int) -> None:
         self._words[CONNECTIONS] += change

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead.admission.plugin import CREATE, UPDATE, Attributes
 from fairlead.admission.plugins.base import PODS, Object, PluginBase, refusal
@@ -21,11 +21,11 @@ from fairlead.storage.version import Version
 if TYPE_CHECKING:  # it imports the rules of pods
     from fairlead.resources.core.pods.annotations import Keys
 
-NAMESPACES = "core/v1/namespaces"
+NAMESPACES: Final = "core/v1/namespaces"
 _POD_WRITES = (PODS, f"{PODS}/ephemeralcontainers")
-_IN_SPEC = ("spec", "template")
+_IN_SPEC: Final[tuple[str, ...]] = ("spec", "template")
 # The paths of pod templates in workload objects.
-_TEMPLATES = {
+_TEMPLATES: Final = {
     "core/v1/podtemplates": ("template",),
     "core/v1/replicationcontrollers": _IN_SPEC,
     "apps/v1/replicasets": _IN_SPEC,
@@ -35,7 +35,7 @@ _TEMPLATES = {
     "batch/v1/jobs": _IN_SPEC,
     "batch/v1/cronjobs": ("spec", "jobTemplate", "spec", "template"),
 }
-_JUDGED = frozenset({NAMESPACES, *_POD_WRITES, *_TEMPLATES})
+_JUDGED: Final = frozenset({NAMESPACES, *_POD_WRITES, *_TEMPLATES})
 
 
 class _NamespacePolicy(NamedTuple):
