@@ -32,7 +32,7 @@ COVERAGE_FLOOR := 93
 
 .DEFAULT_GOAL := help
 .PHONY: help serve wheelhouse compile wheel release audit test test-all quick test-compiled coverage covered lint format console-tools console-check console-budgets docs bench \
-	bench-table bench-quick bench-baseline scale sizing parity crash chaos attack fuzz fuzz-wire soak nightly
+	bench-table bench-beside bench-extremes bench-quick bench-baseline scale sizing parity crash chaos attack fuzz fuzz-wire soak nightly
 
 help: ## show this
 	@echo "make TARGET [ARGS='...'], where TARGET is one of"
@@ -176,6 +176,12 @@ bench: $(TESTING) $(COPIED) ## measure everything, with compiled modules, about 
 
 bench-table: $(TESTING) ## write the table of docs/performance.md from the last whole run of bench
 	$(BIN)/python -m bench.document $(ARGS)
+
+bench-beside: $(TESTING) $(COPIED) ## measure beside a kube-apiserver and etcd in one run: REFERENCE=FILE
+	$(RUN_COPY) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m bench.beside --reference $(REFERENCE) $(ARGS)
+
+bench-extremes: $(TESTING) $(COPIED) ## measure a million objects, 300 definitions, 10,000 watches, half an hour
+	$(RUN_COPY) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m bench.extremes $(ARGS)
 
 bench-quick: $(TESTING) ## compare what a few requests cost with the baseline, about a minute
 	@$(COMPILE)

@@ -1,6 +1,7 @@
-"""`python -m bench.document`: writes the table of docs/performance.md from the results of a run.
+"""`python -m bench.document`: writes a table of docs/performance.md from the results of a run.
 
-The results are kept beside this file; a test checks that the table follows from them.
+Of `python -m bench`, or with `--beside` of `python -m bench.beside`. The results are kept beside
+this file; a test checks that both tables follow from them.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from typing import Any
 
 from bench.pace import REFERENCE_TURN
 from bench.report import number
-from bench.targets import TARGETS, Target
+from bench.targets import BESIDE, TARGETS, Target
 
 RESULTS = Path(__file__).with_name("results.json")
 PUBLISHED = Path(__file__).with_name("published.json")
+PUBLISHED_BESIDE = Path(__file__).with_name("beside.json")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 BEGIN, END = "<!-- bench: the table -->\n", "<!-- bench: its end -->\n"
+BEGIN_BESIDE = "<!-- bench: the table beside a reference -->\n"
 HEAD = ["case", "ours", "scaled", "target", "reference", "ratio", "bottleneck"]
 WHOLE_SECONDS = 3.0  # per case, unless overridden on the command line
 ELSEWHERE = {"etcd-alone"}  # not measured in runs on the embedded store
@@ -83,6 +86,23 @@ def _marked(value: float | None, unit: str, limit: float | None, missed: bool = 
     return f"**{text}**" if missed or (limit and value is not None and value > limit) else text
 
 
+def rendered_beside(document: dict[str, Any]) -> str:
+    """Return the table of a run beside a reference, with time and machine."""
+    rows = {row["name"]: row for row in document["rows"]}
+    head = ["case", "ours", document["reference"], "ratio", "target"]
+    lines = [head, ["---"] * len(head)]
+    for name, row in rows.items():
+        title = BESIDE.get(name) or TARGETS[name].title
+        figures = [number(row[who], row["unit"]) for who in ("ours", "reference")]
+        ratio, limit = row["ratio"], row["limit"]
+        shown = _marked(round(ratio, 3), "", limit)
+        lines.append([title, *figures, shown, number(limit)])
+    table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    day, python, machine = document["when"][:10], document["python"], document["machine"]
+    note = f"Measured on {day} with CPython {python} on {machine}, {document['seconds']:g} s a case"
+    return f"{table}\n{note}, load before {document['load']:.1f}.\n"
+
+
 def joined(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Join partial runs; rows of later parts replace those of earlier ones."""
     rows = {row["name"]: row for run in runs for row in run["rows"]}
@@ -99,18 +119,24 @@ def missing(document: dict[str, Any]) -> list[str]:
     return [name for name in TARGETS if name not in good | ELSEWHERE]
 
 
-def page_with(page: str, table: str) -> str:
+def page_with(page: str, begin: str, table: str) -> str:
     """Insert the table between its marks in the page."""
-    before, _, rest = page.partition(BEGIN)
+    before, _, rest = page.partition(begin)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{table}{END}{after}"
+    return f"{before}{begin}{table}{END}{after}"
 
 
 def main() -> int:
     """Write the table; return 1 if the run is incomplete."""
     parser = argparse.ArgumentParser(prog="python -m bench.document", description=__doc__)
     parser.add_argument("results", type=Path, nargs="*", default=[RESULTS])
-    document = joined([json.loads(file.read_text()) for file in parser.parse_args().results])
+    parser.add_argument("--beside", action="store_true", help="the table beside a reference")
+    options = parser.parse_args()
+    if options.beside:
+        table = rendered_beside(json.loads(PUBLISHED_BESIDE.read_text()))
+        PAGE.write_text(page_with(PAGE.read_text(), BEGIN_BESIDE, table))
+        return 0
+    document = joined([json.loads(file.read_text()) for file in options.results])
     if absent := missing(document):
         print(f"bench: no figures of {', '.join(absent)}", file=sys.stderr)
         return 1
@@ -118,7 +144,7 @@ def main() -> int:
     settings = ("when", "python", "machine", "seconds", "load", "turn", "parts")
     kept = {key: document[key] for key in settings if key in document}
     PUBLISHED.write_text(json.dumps({**kept, "rows": rows}, indent=1) + "\n")
-    PAGE.write_text(page_with(PAGE.read_text(), rendered(document)))
+    PAGE.write_text(page_with(PAGE.read_text(), BEGIN, rendered(document)))
     return 0
 
 

@@ -14,6 +14,8 @@ from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from bench.client import Maker
 from fairlead.base.dialect import KUBERNETES
 from fairlead.codec.protobuf import to_message
@@ -46,6 +48,12 @@ def new(resource: str, name: str = "") -> dict[str, Any]:
 def encode(value: dict[str, Any]) -> bytes:
     """Encode as compact JSON."""
     return json.dumps(value, separators=(",", ":")).encode()
+
+
+def encode_yaml(value: dict[str, Any]) -> bytes:
+    """Encode as YAML, as in a file."""
+    text: str = yaml.safe_dump(value, sort_keys=False)
+    return text.encode()
 
 
 @cache

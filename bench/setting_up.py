@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from bench import objects
@@ -34,6 +35,10 @@ def collection(server: Server, namespace: str, resource: str = "configmaps") -> 
     except WorkFailedError:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         call(server, "POST", "/api/v1/namespaces", body)
+        # The reference has no controllers here; ours may have made it already.
+        account = {"metadata": {"name": "default"}}
+        with suppress(WorkFailedError):
+            call(server, "POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", account)
     return f"/api/v1/namespaces/{namespace}/{resource}"
 
 

@@ -104,3 +104,38 @@ OF_ETCD_ALONE = 0.6
 # Allowed CPU cost, relative to one process with the embedded store.
 ON_ETCD = {"get": 1.2, "create-configmap": 2.0}
 WITH_WORKERS = {"get": 1.1}
+
+# Works that are measured only beside a reference in the same run.
+BESIDE = {
+    "list-20000": "list all 20,000 ConfigMaps",
+    "list-20000-rv0": "the same, resourceVersion=0",
+    "apply-forced": "the same with force=true",
+    "apply-yaml": "the same in YAML",
+    "apply-in-turn": "the same, two managers in turn",
+    "create-custom": "create custom resources, a schema of 200 fields",
+    "apply-custom": "apply that changes a text of one",
+    "memory-after": "resident after all of these",
+}
+# Allowed cost relative to the reference with its etcd, measured in the same run.
+RATIOS = {
+    "memory-idle": 0.17,
+    "get": 0.09,
+    "list-pods-proto-first": 0.5,
+    "list-pods-table-first": 0.5,
+    "list-20000": 0.06,
+    "list-20000-rv0": 0.12,
+    "create-configmap": 0.18,
+    "create-configmap-proto": 0.18,
+    "create-pod": 0.18,
+    "create-pod-proto": 0.18,
+    "patch": 0.15,
+    "patch-pod": 0.15,
+    "apply-label": 0.07,
+    "apply-forced": 0.07,
+    "apply-yaml": 0.07,
+    "apply-in-turn": 0.07,
+    "create-custom": 0.3,
+    "apply-custom": 0.3,
+    "watch-100-one": 0.2,
+    "memory-after": 0.18,
+}

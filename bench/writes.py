@@ -74,24 +74,33 @@ def apply_unchanged(bench: Bench) -> list[Row]:
     return bench.load("apply-pod", objects.constant(request), 1)
 
 
-def apply_label(bench: Bench) -> list[Row]:
-    """Applies of which each changes one label of a Pod."""
-    server = bench.server()
-    paths = standing(server, "apply-label", "pods", STANDING)
-    value = objects.new("pods")
-    mark = "changed-label-00"
-    value["metadata"]["labels"] = {**value["metadata"]["labels"], "release": mark}
-    body = objects.encode(value)
-    requests = [
-        objects.with_number(server.address.request("PATCH", path, body, APPLY), number)
-        for number, path in enumerate(paths, 1)
-    ]
-    turns, fresh = cycle(requests), count()
+def apply_label(name: str, query: str = "", *, in_yaml: bool = False, managers: int = 1) -> Work:
+    """Applies of which each changes one label of a Pod. The second of two managers applies only a
+    label of its own."""
 
-    def make() -> bytes:
-        return next(turns).replace(mark.encode(), b"changed-%08d" % next(fresh))
+    def work(bench: Bench) -> list[Row]:
+        server = bench.server()
+        paths = standing(server, name, "pods", STANDING)
+        mark = "changed-label-00"
+        value = objects.new("pods")
+        value["metadata"]["labels"] = {**value["metadata"]["labels"], "release": mark}
+        metadata = {"name": value["metadata"]["name"], "labels": {"stage": mark}}
+        other = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+        encode = objects.encode_yaml if in_yaml else objects.encode
+        requests = []
+        for number, path in enumerate(paths, 1):
+            others_path = path.replace("fieldManager=bench", "fieldManager=other")
+            for item, config in [(path, value), (others_path, other)][:managers]:
+                request = server.address.request("PATCH", item + query, encode(config), APPLY)
+                requests.append(objects.with_number(request, number))
+        turns, fresh = cycle(requests), count()
 
-    return bench.load("apply-label", make)
+        def make() -> bytes:
+            return next(turns).replace(mark.encode(), b"changed-%08d" % next(fresh))
+
+        return bench.load(name, make)
+
+    return work
 
 
 WRITES: dict[str, Work] = {
@@ -102,6 +111,14 @@ WRITES: dict[str, Work] = {
     "patch": patch("patch", "configmaps", STANDING),
     "patch-pod": patch("patch-pod", "pods", STANDING),
     "patch-hot": patch("patch-hot", "configmaps", 1),
-    "apply-label": apply_label,
+    "apply-label": apply_label("apply-label"),
     "apply-pod": apply_unchanged,
+}
+
+# The ways in which clients apply a changed configuration.
+APPLIES: dict[str, Work] = {
+    "apply-label": WRITES["apply-label"],
+    "apply-forced": apply_label("apply-forced", "&force=true"),
+    "apply-yaml": apply_label("apply-yaml", in_yaml=True),
+    "apply-in-turn": apply_label("apply-in-turn", managers=2),
 }
