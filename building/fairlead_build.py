@@ -45,7 +45,7 @@ __all__ = [
 # The modules worth compiling; docs/performance.md has the gain of each group.
 MODULES = """
 base: backlog deferred meter metrics
-codec: bodies protobuf_wire
+codec: bodies protobuf_wire yaml_blocks yaml_scalars
 codec/messages: layout reader scalars writer
 codec/types: decode defaults memo model names quantity required scalars times
 fields: check conflicts entries field_sets merge_patch ownership prune shapes

@@ -1,4 +1,4 @@
-"""Parses YAML with libyaml. A lazy module: few servers need it."""
+"""Parses YAML with libyaml, unless it is simple. A lazy module: few servers need it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from yaml import (
     StreamEndEvent,
 )
 
+from fairlead.codec import yaml_blocks
 from fairlead.codec.bodies import MAX_DEPTH
 from fairlead.codec.yaml_scalars import (
     CORE_WORDS,
@@ -33,7 +34,7 @@ try:
 except ImportError:  # a build of PyYAML without libyaml
     from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
-__all__ = ["CORE_WORDS", "YamlError", "load"]
+__all__ = ["CORE_WORDS", "YamlError", "load", "load_any"]
 
 MAX_NODES = 400_000  # of a document with aliases expanded
 MAX_ALIASED_BYTES = 4 * 1024 * 1024  # that aliases may add to a document
@@ -188,6 +189,14 @@ class _Builder:
 def load(raw: bytes, words: Mapping[str, Any] = WORDS) -> tuple[Any, list[str]]:
     """The first document, as JSON values with string keys, and the keys it repeats. `words` are the
     unquoted words with a meaning; of CORE_WORDS, only `true` and `false` are booleans."""
+    try:
+        return yaml_blocks.parse(raw, words), []
+    except yaml_blocks.OtherYamlError:
+        return load_any(raw, words)
+
+
+def load_any(raw: bytes, words: Mapping[str, Any] = WORDS) -> tuple[Any, list[str]]:
+    """The same for YAML of all kinds."""
     loader: Any = None
     try:
         loader = _SafeLoader(raw)
