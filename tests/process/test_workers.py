@@ -448,6 +448,19 @@ def test_nobody_is_asked_to_repeat_a_write_that_may_have_happened(pair: Workers)
     assert answer.headers.get("Retry-After") is None
 
 
+def test_a_watch_whose_past_no_owner_can_tell_ends_with_503(pair: Workers) -> None:
+    version = create(pair.server.client(), "before")
+    create(pair.server.client(), "after")
+    pair.kill(pair.followers()[0])
+    pair.await_all(2)  # this one has not seen these changes
+    owner, (follower,) = pair.owner(), pair.followers()
+    os.kill(owner, signal.SIGSTOP)
+    with pair.client(follower).watch(MAPS, resourceVersion=version) as watch:
+        pair.kill(owner)
+        (event,) = watch.take(1)
+    assert (event.type, event.object["code"]) == ("ERROR", 503), event.object
+
+
 def test_a_hung_owner_is_replaced_and_writes_nothing_when_it_is_resumed(
     fresh_server: FreshServer,
 ) -> None:

@@ -12,13 +12,13 @@ from fairlead.api.negotiation import JSON
 from fairlead.api.request import Request
 from fairlead.api.watch_frames import CHUNKS, PIECES, Frames
 from fairlead.base.compiled import mypyc_attr
-from fairlead.base.errors import StatusError
+from fairlead.base.errors import StatusError, store_unavailable
 from fairlead.base.logs import Logger
 from fairlead.operations.api import Api
 from fairlead.operations.options import ListOptions
 from fairlead.operations.watch import too_old
 from fairlead.storage.audience import Event, Watcher
-from fairlead.storage.backend import Compacted
+from fairlead.storage.backend import Compacted, StorageError
 from fairlead.storage.version import Change
 from fairlead.wire.incoming.exchange import Exchange
 
@@ -150,6 +150,8 @@ class WatchStream(Answer):
     def failure_event(self, error: Exception) -> bytes:
         """The error event that ends a stream which cannot continue."""
         logger.error("a watch ended", resource=self.source.name, err=error)
+        if isinstance(error, StorageError):
+            return self.error_event(store_unavailable())
         return self.error_event(
             StatusError(500, "InternalError", f"the watch cannot continue: {error}")
         )
