@@ -107,6 +107,7 @@ class Server:
         for name in planned_flags(options):
             logger.warning("a flag is accepted but has no effect in this release yet", flag=name)
         if self._worker is not None:
+            self._supervisor.start("telling the parent that this worker runs", self._worker.beat)
             self._worker.worker_slot.listen_to_parent(
                 self.stopping.set, self._stop_now.set, self._reload
             )
@@ -205,7 +206,7 @@ class Server:
             show_banner(message)
             self._manager.ready(f"serving on {url}")
         else:
-            worker.worker_slot.notify_ready(self._contents)
+            worker.notify_ready(self._contents)
         await self.stopping.wait()
         stalls.stop()
         await self._shut_down(server, connections)
@@ -328,10 +329,8 @@ class Server:
         start("looking after connections", connections.enforce_deadlines)
         for store in self.api.stores:
             start("compaction", store.keep_compacting)
-        if self._worker is not None:
-            start("telling the parent that this worker runs", self._worker.beat)
-            if self._worker.worker_slot.owns_log:
-                start("telling workers of the store", self._worker.publish_health)
+        if self._worker is not None and self._worker.worker_slot.owns_log:
+            start("telling workers of the store", self._worker.publish_health)
         if self._manager.sign_of_life_every is not None:
             start("signs of life", self._manager.keep_alive)
         if self._encryption is not None and self._encryption.reloads:

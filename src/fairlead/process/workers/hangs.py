@@ -1,17 +1,32 @@
-"""Finds workers that hang: processes that are stopped, or whose event loop does not run.
+"""Finds workers that hang: processes that are stopped, or whose event loop does not run, and those
+that make no progress while they start.
 
-A worker counts beats in the shared page while its loop runs. The parent compares the counts once a
+A worker counts beats in the shared page while its loop runs, and before it is ready also while it
+uses the CPU: loading a large store blocks its loop for long. The parent compares the counts once a
 second; it counts its own looks, so that it does not suspect workers of a machine that slept.
 """
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from fairlead.storage.workers.page import Page
+from fairlead.storage.workers.page import Page, Slot
 
 LOOK_EVERY = 1.0  # seconds
-_SILENT_LOOKS = 8  # a loop may be busy for seconds, and a machine overloaded
+READY_LOOKS = 8  # a loop may be busy for seconds, and a machine overloaded
+STARTING_LOOKS = 60  # a disk may be slow to read a store, or to sync it
+BEAT_EVERY = 0.5  # seconds
+_PROGRESS = 0.001  # seconds of CPU; above the error with which they are measured
+
+
+class Running(NamedTuple):
+    """The process of a worker."""
+
+    pid: int
+    is_ready: bool
 
 
 class HangWatch:
@@ -19,21 +34,47 @@ class HangWatch:
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._last: dict[int, tuple[int, int, int]] = {}  # worker -> pid, beats, silent looks
+        # worker -> its process and beats, and the looks since they changed
+        self._last: dict[int, tuple[Running, int, int]] = {}
         self.due = time.monotonic() + LOOK_EVERY
 
-    def look(self, pids: dict[int, int]) -> list[int]:
-        """Return those of these workers, given with their pids, that hang; does nothing before it
-        is `due`."""
+    def look(self, workers: Mapping[int, Running]) -> list[int]:
+        """Return those of these workers that hang, each once; does nothing before it is `due`."""
         now = time.monotonic()
         if now < self.due:
             return []
         self.due = now + LOOK_EVERY
-        self._last = {worker: self._compared(worker, pid) for worker, pid in pids.items()}
-        return [worker for worker, (_, _, looks) in self._last.items() if looks == _SILENT_LOOKS]
+        self._last = {number: self._compared(number, worker) for number, worker in workers.items()}
+        return [
+            number
+            for number, (worker, _, looks) in self._last.items()
+            if looks == (READY_LOOKS if worker.is_ready else STARTING_LOOKS)
+        ]
 
-    def _compared(self, worker: int, pid: int) -> tuple[int, int, int]:
-        beats = self._page.slot(worker).beats
-        last_pid, last_beats, looks = self._last.get(worker, (0, 0, 0))
-        is_silent = beats > 0 and (pid, beats) == (last_pid, last_beats)
-        return pid, beats, looks + 1 if is_silent else 0
+    def _compared(self, number: int, worker: Running) -> tuple[Running, int, int]:
+        beats = self._page.slot(number).beats
+        last_worker, last_beats, looks = self._last.get(number, (None, 0, 0))
+        has_ended_beats = worker.is_ready and not beats
+        is_silent = not has_ended_beats and (worker, beats) == (last_worker, last_beats)
+        return worker, beats, looks + 1 if is_silent else 0
+
+
+class StartBeats:
+    """Beats from a thread while this process uses the CPU, from the start of a worker until it is
+    ready. A process that is stopped, or waits for a disk, does not use it."""
+
+    def __init__(self, slot: Slot) -> None:
+        self._slot = slot
+        self._ended = threading.Event()
+        threading.Thread(target=self._beat, name="fairlead-start-beats", daemon=True).start()
+
+    def end(self) -> None:
+        self._ended.set()
+
+    def _beat(self) -> None:
+        last = 0.0
+        while not self._ended.wait(BEAT_EVERY):
+            used = time.process_time() - time.thread_time()  # by all threads but this one
+            if used - last > _PROGRESS:
+                last = used
+                self._slot.beat()

@@ -28,7 +28,7 @@ from fairlead.process.banner import banner, process_age, show_banner, tell_stopp
 from fairlead.process.flags.checks import release_of
 from fairlead.process.listeners import listen, shown_address
 from fairlead.process.service_manager import ServiceManager
-from fairlead.process.workers.hangs import HangWatch
+from fairlead.process.workers.hangs import HangWatch, Running
 from fairlead.process.workers.slot import (
     OWNER,
     READY,
@@ -302,9 +302,17 @@ class Parent:
     def _kill_hung_workers(self) -> None:
         """Kill workers that hang. Another is started when the process has ended: one that hung and
         goes on later can write nothing any more."""
-        ready = {worker.number: worker.pid for worker in self._workers if worker.ready}
-        for number in self._hangs.look(ready):
-            logger.error("a worker hangs and is killed", worker=number, pid=ready[number])
+        running = {
+            worker.number: Running(worker.pid, worker.ready)
+            for worker in self._workers
+            if worker.pid
+        }
+        for number in self._hangs.look(running):
+            pid, is_ready = running[number]
+            if is_ready:
+                logger.error("a worker hangs and is killed", worker=number, pid=pid)
+            else:
+                logger.error("a worker hangs at its start and is killed", worker=number, pid=pid)
             self._signal(self._workers[number], signal.SIGKILL)
 
     # Signals

@@ -11,6 +11,7 @@ from typing import Any
 
 from fairlead.api.metrics import Metrics
 from fairlead.base.metrics import Family, merged
+from fairlead.process.workers.hangs import BEAT_EVERY, StartBeats
 from fairlead.process.workers.slot import OWNER, WorkerSlot, socket_of
 from fairlead.storage.backend import StorageError
 from fairlead.storage.followed import FollowedLog
@@ -22,7 +23,6 @@ from fairlead.storage.workers.owner import Sharing
 from fairlead.storage.workers.source import SharedSource
 
 _HEALTH_EVERY = 0.2  # seconds
-_BEAT_EVERY = 0.5
 
 
 class Worker:
@@ -32,6 +32,7 @@ class Worker:
         self.worker_slot = slot
         self.slot = slot.slot
         self.workers = workers
+        self._start_beats = StartBeats(self.slot)
         self._rpc = RpcServer(slot.peers)
         self._aggregator = MetricsAggregator(slot.directory, slot.number, workers, self._rpc)
         self._sharing: Sharing | None = None
@@ -78,9 +79,14 @@ class Worker:
         try:
             while True:
                 self.slot.beat()
-                await asyncio.sleep(_BEAT_EVERY)
+                await asyncio.sleep(BEAT_EVERY)
         finally:  # closing its files may block it
             self.slot.end_beats()
+
+    def notify_ready(self, data_found: str) -> None:
+        """Notify the parent that this worker is ready; see `WorkerSlot.notify_ready`."""
+        self._start_beats.end()
+        self.worker_slot.notify_ready(data_found)
 
     async def open(self) -> None:
         """Start serving the other workers."""
