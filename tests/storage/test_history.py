@@ -16,6 +16,7 @@ from support.waiting import comes_true
 from fairlead.storage import state
 from fairlead.storage.audience import Watcher
 from fairlead.storage.backend import Compacted, Outcome, Write
+from fairlead.storage.metrics import HISTORY_BYTES
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.sqlite.backend import SqliteBackend
 from fairlead.storage.sqlite.log import EmbeddedLog
@@ -254,3 +255,30 @@ def test_forgetting_a_long_history_yields_to_the_event_loop() -> None:
         assert len(lengths) >= 3
 
     run(Store(EmbeddedLog(MemoryBackend()), retention=86_400), test)
+
+
+def test_the_metric_of_memory_adds_up_all_open_stores(tmp_path: Path) -> None:
+    async def with_history(store: Store, bytes_in_all: int) -> None:
+        """Make a history of about so many bytes, and have the store report it."""
+        await store.open()
+        things = store.collection("core/things")
+        version = await store.put(things, "n", large(0, bytes_in_all // 10), None)
+        for number in range(10):
+            version = await store.put(things, "n", large(number, bytes_in_all // 10), version)
+        store.drop_history(store.floor)
+
+    async def main() -> None:
+        first, second = (
+            Store(EmbeddedLog(SqliteBackend(tmp_path / name)), retention=3600) for name in "ab"
+        )
+        before = HISTORY_BYTES.value()
+        await with_history(first, MEGABYTE)
+        await with_history(second, 2 * MEGABYTE)
+        first.drop_history(first.floor)
+        assert 3 * MEGABYTE < HISTORY_BYTES.value() - before < 3.2 * MEGABYTE
+        await second.close()
+        assert MEGABYTE < HISTORY_BYTES.value() - before < 1.2 * MEGABYTE
+        await first.close()
+        assert HISTORY_BYTES.value() == before
+
+    asyncio.run(main())

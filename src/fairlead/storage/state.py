@@ -85,6 +85,7 @@ class History:
         self._max_bytes = max_bytes
         self._costs: deque[tuple[int, int]] = deque()  # revision and bytes of changes in memory
         self._memory = 0
+        self._reported = 0  # of `_memory`, in the metric
         self._written = 0  # bytes appended: an upper bound of the superseded bytes
         self._checkpoints: deque[tuple[float, int, int]] = (
             deque()
@@ -115,6 +116,17 @@ class History:
         self._memory += cost
         self._written += written + _CHANGE_BYTES // 4
 
+    def close(self) -> None:
+        """Remove this history from the metric."""
+        HISTORY_BYTES.add(-self._reported)
+        self._reported = 0
+
+    def _report(self) -> None:
+        """Update the part of this history in the metric, which adds up all stores of the
+        process."""
+        HISTORY_BYTES.add(self._memory - self._reported)
+        self._reported = self._memory
+
     @property
     def is_too_large(self) -> bool:
         return self._memory > self._max_memory
@@ -130,7 +142,7 @@ class History:
         while self._costs and must_drop():
             floor, cost = self._costs.popleft()
             self._memory -= cost
-        HISTORY_BYTES.set(self._memory)
+        self._report()
         return max(floor, self.floor)
 
     def compacted(self, floor: int) -> None:
@@ -155,5 +167,5 @@ class History:
             or self._written - self._dropped_bytes > self._max_bytes
         ):
             _, floor, self._dropped_bytes = checkpoints.popleft()
-        HISTORY_BYTES.set(self._memory)
+        self._report()
         return floor

@@ -111,6 +111,7 @@ class Store:
         self.end_watches()
         await self.log.flush()
         self._delivery.deliver_all()
+        self._state.history.close()
         await self.log.close()
 
     async def catch_up(self) -> None:
