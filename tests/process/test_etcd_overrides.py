@@ -4,41 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support.client import Client
-from support.etcd import Etcd, needs_etcd
+from support.etcd import needs_etcd
 from support.namespaces import random_word
 from support.process import ServerProcess, failed_start
 from support.reference_store import keys_below
+from support.split_stores import Split, event, events
 from support.waiting import eventually
 
 pytestmark = needs_etcd
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
-
-
-class Split:
-    """A server with its events and leases in the cluster `other`."""
-
-    def __init__(self, directory: Path) -> None:
-        self.main = Etcd(directory / "main").start()
-        self.other = Etcd(directory / "other").start()
-        overrides = f"/events#{self.other.url},coordination.k8s.io/leases#{self.other.url}"
-        store = ("--storage", "etcd", "--etcd-servers", self.main.url)
-        flags = (*store, "--etcd-servers-overrides", overrides, "--release", "1.36")
-        self.server = ServerProcess(directory, flags=flags)
-        self.client: Client
-        self.start()
-
-    def start(self) -> None:
-        self.client = self.server.start().client()
-
-    def close(self) -> None:
-        self.server.kill()
-        self.main.close()
-        self.other.close()
 
 
 @pytest.fixture(scope="module")
@@ -53,15 +30,6 @@ def space(split: Split) -> str:
     name = f"n-{random_word()}"
     assert split.client.post("/api/v1/namespaces", {"metadata": {"name": name}}).status == 201
     return name
-
-
-def events(space: str) -> str:
-    return f"/api/v1/namespaces/{space}/events"
-
-
-def event(space: str, name: str) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": space}
-    return {"metadata": metadata, "involvedObject": {"kind": "Pod", "namespace": space}}
 
 
 def create_events(split: Split, space: str, *names: str) -> list[str]:

@@ -187,9 +187,9 @@ def expired(message: str) -> StatusError:
     return StatusError(410, "Expired", message)
 
 
-def store_unavailable() -> StatusError:
+def store_unavailable(store: str = "the store") -> StatusError:
     """503: the request had no effect, so the client may retry it."""
-    message = "the store cannot be written or read at the moment"
+    message = f"{store} cannot be written or read at the moment"
     return StatusError(503, "ServiceUnavailable", message, retry_after=1)
 
 

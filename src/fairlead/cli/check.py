@@ -67,7 +67,7 @@ def add_flags(command: str, parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="EncryptionConfiguration file of the server, for encrypted values",
     )
-    parser.set_defaults(event_ttl=0.0)
+    parser.set_defaults(event_ttl=0.0, etcd_servers_overrides=[])  # it reads one cluster
     add_etcd_flags(parser, duration, whole_number)
 
 
@@ -138,7 +138,7 @@ async def _check_etcd(options: argparse.Namespace) -> Report:
     if all(answer.failure for answer in answers):
         return report
     dialect, connect = options.dialect or DEFAULT_DIALECT, connecting(options)
-    values = ValuesCheck(lambda unread: connect(dialect, unread))
+    values = ValuesCheck(lambda unread: connect(dialect, unread)[0].source)
     report.add(await values.findings())
     if values.snapshot is not None:
         revision, rows = values.snapshot

@@ -74,12 +74,16 @@ def _back_up(options: argparse.Namespace, progress: Progress) -> None:
         progress.say(f"{options.file}: {count:,} objects at {moment}, {size(progress.bytes)}")
         return
     plan = Plan(bool(options.follow), options.every or 0.0, options.keep or 0)
-    keeper = Keeper(Series(options.file), origin, plan, progress, _tell)
+    keeper = Keeper(Series(options.file), origin, plan, progress, _tell, _warn)
     asyncio.run(keeper.run())
 
 
 def _tell(text: str) -> None:
     complain("fairlead backup", f"{text}; trying again")
+
+
+def _warn(text: str) -> None:
+    complain("fairlead backup", text)
 
 
 def _origin(options: argparse.Namespace) -> Origin:
@@ -133,7 +137,14 @@ def _verify(path: Path) -> None:
 
 
 def _described(path: Path, header: Header, count: int) -> str:
-    return f"{path}: {count:,} objects at revision {header.revision}, {header.created}"
+    others = [
+        f", {' and '.join(other.resources)} from another cluster at revision {other.revision}"
+        for other in header.others
+    ]
+    return (
+        f"{path}: {count:,} objects at revision {header.revision}, {header.created}"
+        f"{''.join(others)}"
+    )
 
 
 def _restore(options: argparse.Namespace, progress: Progress) -> None:

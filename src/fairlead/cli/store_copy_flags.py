@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from fairlead.base.dialect import DIALECTS
 from fairlead.base.release import RELEASES
 from fairlead.codec.types.builtin import BuiltinTypes
-from fairlead.process import assembly, stores
-from fairlead.process.backup import shared
+from fairlead.process import assembly, store_overrides, stores
+from fairlead.process.backup import UNFINISHED, shared
 from fairlead.process.backup.archive import BackupError
 from fairlead.process.backup.storages import DirectoryStorage, SharedStorage, Storage
 from fairlead.process.flags.values import duration, whole_number
 from fairlead.resources.registry import Resources
 from fairlead.storage.etcd.flags import EtcdFlagError, add_etcd_flags, check_etcd_flags
+from fairlead.storage.etcd.overrides import add_override_flag, check_overrides
 from fairlead.storage.log import Source
 from fairlead.storage.sqlite.format import FORMAT, OldNames
 from fairlead.storage.sqlite.log import Sealing
@@ -62,9 +63,9 @@ def add_flags(command: str, parser: argparse.ArgumentParser) -> None:
     )
     if command != "backup":
         _add_filling_flags(parser)
-    parser.set_defaults(event_ttl=0.0)
+    parser.set_defaults(event_ttl=0.0, workers=1)
     flag("-v", "--verbose", action="store_true", default=None, help="log the progress")
-    add_etcd_flags(parser, duration, whole_number)
+    add_override_flag(add_etcd_flags(parser, duration, whole_number))
 
 
 _DIALECT = {
@@ -200,6 +201,7 @@ def check(command: str, parser: argparse.ArgumentParser, options: argparse.Names
             parser.error(f"one of {names} and --storage={_ETCD} says which store is meant")
     try:
         check_etcd_flags(options)
+        check_overrides(options)
     except EtcdFlagError as error:
         parser.error(str(error))
 
@@ -259,18 +261,34 @@ def storage_at(options: argparse.Namespace, source: Path | str | None) -> Storag
 
 def connecting(
     options: argparse.Namespace,
-) -> Callable[[str, Callable[[str], None]], Source]:
-    """Return a function that makes the source in etcd for a dialect. The source skips values that
-    it cannot decode and reports each of them."""
+) -> Callable[[str, Callable[[str], None]], list[shared.Cluster]]:
+    """Return a function that makes the clusters of etcd for a dialect. They skip values that they
+    cannot decode and report each of them."""
 
-    def connect(name: str, unread: Callable[[str], None]) -> Source:
+    def connect(name: str, unread: Callable[[str], None]) -> list[shared.Cluster]:
         resources = _resources(options, name)
-        try:
+
+        def source(holds: Callable[[str], bool], urls: Sequence[str] = ()) -> Source:
             return stores.etcd_source(
-                options, resources, lambda codec: shared.ReportingCodec(codec, unread)
+                options,
+                resources,
+                lambda codec: shared.ReportingCodec(codec, unread),
+                urls=urls,
+                holds=holds,
             )
+
+        try:
+            apart = store_overrides.clusters_of(options, resources)
+            clusters = [shared.Cluster(source(lambda resource: resource not in apart))]
+            for urls in dict.fromkeys(apart.values()):
+                held = tuple(resource for resource, others in apart.items() if others == urls)
+                # A restore marks each cluster that it has begun to fill.
+                clusters.append(
+                    shared.Cluster(source({*held, UNFINISHED}.__contains__, urls), held)
+                )
         except assembly.StartError as error:
             raise BackupError(str(error)) from None
+        return clusters
 
     return connect
 

@@ -122,7 +122,14 @@ class Api:
     @property
     def stores(self) -> list[Store]:
         """The main store, then those of other clusters."""
-        return [self.store, *dict.fromkeys(self._overrides.values())]
+        return [self.store, *self.kept_apart()]
+
+    def kept_apart(self) -> dict[Store, list[str]]:
+        """Return the stores of other clusters, with the names of the resources in them."""
+        kept: dict[Store, list[str]] = {}
+        for name, store in self._overrides.items():
+            kept.setdefault(store, []).append(name)
+        return kept
 
     def _recorded_version(self, resource: Resource) -> str:
         if resource.custom is not None:

@@ -12,9 +12,9 @@ import pytest
 from support.backups import HEADER, ROWS, make_store, stored
 from support.sources import MemorySource, Shared
 
-from fairlead.process.backup.archive import BackupError, Header
+from fairlead.process.backup.archive import BackupError, Header, OtherCluster
 from fairlead.process.backup.progress import Progress
-from fairlead.process.backup.shared import MAX_RAISED, RevisionGap
+from fairlead.process.backup.shared import MAX_RAISED, Cluster, RevisionGap
 from fairlead.process.backup.shared import fill as fill_source
 from fairlead.process.backup.storages import DirectoryStorage, SharedStorage
 from fairlead.storage.backend import Row, StorageError, Write
@@ -52,7 +52,7 @@ class Given:
 
 
 def fill(source: Source, contents: Given, raising: RevisionGap = AT_ONCE) -> int:
-    storage = SharedStorage(lambda dialect, unread: source, "cluster")
+    storage = SharedStorage(lambda dialect, unread: [Cluster(source)], "cluster")
     return storage.fill(contents, raising, Progress("", stream=StringIO()))
 
 
@@ -79,7 +79,7 @@ def copied(rows: list[Row]) -> list[tuple[str, str, str, bytes | None]]:
 
 def test_a_directory_comes_back_from_a_shared_storage(tmp_path: Path) -> None:
     make_store(tmp_path / "old", "a", "b")
-    shared = SharedStorage(lambda dialect, unread: MemorySource(kept), "cluster")
+    shared = SharedStorage(lambda dialect, unread: [Cluster(MemorySource(kept))], "cluster")
     kept = Shared()
     progress = Progress("", stream=StringIO())
     with DirectoryStorage(tmp_path / "old").reading() as contents:
@@ -183,7 +183,7 @@ def test_what_is_cancelled_in_the_middle_leaves_nothing() -> None:
         nonlocal filling
         progress = Progress("", stream=StringIO())
         filling = asyncio.create_task(
-            fill_source(Stopping(shared), HEADER, lambda: many(500), AT_ONCE, progress)
+            fill_source([Cluster(Stopping(shared))], HEADER, lambda: many(500), AT_ONCE, progress)
         )
         await filling
 
@@ -249,9 +249,9 @@ def test_what_could_not_be_taken_away_is_said() -> None:
 def test_what_cannot_be_read_is_not_passed_over() -> None:
     shared = Shared()
 
-    def connect(dialect: str, unread: Callable[[str], None]) -> MemorySource:
+    def connect(dialect: str, unread: Callable[[str], None]) -> list[Cluster]:
         unread("core/secrets ns/s: is encrypted")
-        return MemorySource(shared)
+        return [Cluster(MemorySource(shared))]
 
     storage = SharedStorage(connect, "cluster")
     why = "1 values in the storage cannot be read, such as core/secrets ns/s: is encrypted"
@@ -260,3 +260,50 @@ def test_what_cannot_be_read_is_not_passed_over() -> None:
     with pytest.raises(BackupError, match=why):
         storage.fill(Given(lambda: ROWS), AT_ONCE, Progress("", stream=StringIO()))
     assert shared.kept.rows == []
+
+
+# Clusters that keep some resources apart.
+
+OTHERS = Header(
+    HEADER.dialect, HEADER.revision, HEADER.created, (OtherCluster(("core/others",), 70),)
+)
+OTHER_ROWS = [row._replace(resource="core/others") for row in many(100)]
+
+
+def fill_two(main: Source, other: Source) -> int:
+    clusters = [Cluster(main), Cluster(other, ("core/others",))]
+    storage = SharedStorage(lambda dialect, unread: clusters, "cluster")
+    given = Given(lambda: [*ROWS, *OTHER_ROWS], OTHERS)
+    return storage.fill(given, RevisionGap(20), Progress("", stream=StringIO()))
+
+
+def test_each_cluster_gets_the_resources_that_it_keeps() -> None:
+    main, other = Shared(), Shared()
+    fill_two(Source(main), Source(other))
+    assert contents(main) == copied(ROWS)
+    assert contents(other) == copied(OTHER_ROWS)
+
+
+def test_objects_are_newer_than_what_clients_know_of_any_cluster() -> None:
+    main, other = Shared(), Shared()
+    assert fill_two(Source(main), Source(other)) > 90
+    for shared in (main, other):
+        assert min(row.revision for row in shared.kept.heads()) > 90
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_cluster_that_fails_leaves_nothing_in_any(is_first: bool) -> None:
+    main, other = Shared(), Shared()
+    failing = Source(main if is_first else other, takes=0, then=StorageError("away"))
+    sound = Source(other if is_first else main)
+    with pytest.raises(StorageError, match="away"):
+        fill_two(*((failing, sound) if is_first else (sound, failing)))
+    assert contents(main) == contents(other) == []
+
+
+def test_a_cluster_that_holds_something_is_refused() -> None:
+    main, other = Shared(), Shared()
+    filled(Source(other), many(1))
+    with pytest.raises(BackupError, match="the storage holds 1 objects already"):
+        fill_two(Source(main), Source(other))
+    assert contents(main) == []

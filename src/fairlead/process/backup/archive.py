@@ -1,7 +1,7 @@
 """The file format of a backup: a stream, written in one pass and verified before it is restored.
 
 fairlead backup 1⏎                        the format
-{"dialect":…,"revision":…,"created":…}⏎   the header
+{"dialect":…,"revision":…,"created":…}⏎   the header, also with "others" if there are other clusters
 …                                         zlib: for each object a line
                                           ["core/pods","default/a",17,"v1",312]⏎
                                           (resource, key, revision, apiVersion, length)
@@ -21,8 +21,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 
@@ -54,6 +55,14 @@ class ArchiveError(BackupError):
     """The file is not a backup, is damaged, or was written by a newer release."""
 
 
+class OtherCluster(NamedTuple):
+    """A cluster that keeps some resources of a store (`--etcd-servers-overrides`), and its revision
+    at the time of the backup, which cannot be compared with that of the main cluster."""
+
+    resources: tuple[str, ...]
+    revision: int
+
+
 @dataclass(frozen=True, slots=True)
 class Header:
     """Describes a backup: all objects of a store at a revision."""
@@ -61,15 +70,38 @@ class Header:
     dialect: str
     revision: int
     created: str
+    others: tuple[OtherCluster, ...] = ()
 
     @classmethod
-    def of(cls, dialect: str, revision: int) -> Header:
+    def of(cls, dialect: str, revision: int, others: Iterable[OtherCluster] = ()) -> Header:
         """Make a header with the current time."""
-        return cls(dialect, revision, clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"))
+        return cls(dialect, revision, clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"), tuple(others))
+
+    @property
+    def highest(self) -> int:
+        """The highest revision of all clusters."""
+        return max(self.revision, *(other.revision for other in self.others), 0)
 
     def encode(self) -> bytes:
-        fields = {"dialect": self.dialect, "revision": self.revision, "created": self.created}
+        fields: dict[str, Any] = {
+            "dialect": self.dialect,
+            "revision": self.revision,
+            "created": self.created,
+        }
+        if self.others:
+            fields["others"] = [other._asdict() for other in self.others]
         return b"fairlead backup %d\n%b\n" % (FORMAT, orjson.dumps(fields))
+
+
+def joined(main: Iterable[Row], others: Iterable[Iterable[Row]]) -> Iterator[Row]:
+    """Yield the rows of the main cluster, then those of the others. Their revisions cannot be
+    compared, so the others' rows all share that of a row before: a restore gives them new ones."""
+    shared = 0
+    for row in main:
+        shared = shared or row.revision
+        yield row
+    for row in chain.from_iterable(others):
+        yield row._replace(revision=shared or 1)
 
 
 def pieces(header: Header, rows: Iterable[Row]) -> Iterator[bytes]:
@@ -151,13 +183,18 @@ class Archive:
     def _header(self, line: bytes) -> Header:
         try:
             fields = json.loads(line)
-            header = Header(fields["dialect"], fields["revision"], fields["created"])
-        except (ValueError, KeyError, TypeError):
+            others = tuple(
+                OtherCluster(tuple(map(str, other["resources"])), other["revision"])
+                for other in fields.get("others", ())
+            )
+            header = Header(fields["dialect"], fields["revision"], fields["created"], others)
+        except (AttributeError, ValueError, KeyError, TypeError):
             raise self._damaged("its second line cannot be read") from None
         if header.dialect not in list(DIALECTS):
             raise self._damaged(f"there is no dialect {header.dialect!r}")
-        if type(header.revision) is not int or not 0 <= header.revision < _HIGHEST_REVISION:
-            raise self._damaged(f"{header.revision!r} is no revision")
+        for revision in (header.revision, *(other.revision for other in others)):
+            if type(revision) is not int or not 0 <= revision < _HIGHEST_REVISION:
+                raise self._damaged(f"{revision!r} is no revision")
         return header
 
     def digest(self) -> str:

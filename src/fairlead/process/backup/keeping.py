@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from time import monotonic
 
 from fairlead.base import clock
-from fairlead.process.backup.archive import Archive, ArchiveError, BackupError, Gap, new_file
+from fairlead.process.backup.archive import (
+    Archive,
+    ArchiveError,
+    BackupError,
+    Gap,
+    OtherCluster,
+    new_file,
+)
 from fairlead.process.backup.journal import JournalHeader, JournalWriter
 from fairlead.process.backup.origins import Changes, Origin
 from fairlead.process.backup.progress import Progress, size
@@ -35,7 +42,8 @@ class Plan:
 
 
 class Keeper:
-    """Carries out a plan. `complain` tells the user of failures that are tried again."""
+    """Carries out a plan. `complain` tells the user of failures that are tried again, `warn` of
+    what is not kept."""
 
     def __init__(
         self,
@@ -44,12 +52,15 @@ class Keeper:
         plan: Plan,
         progress: Progress,
         complain: Callable[[str], None],
+        warn: Callable[[str], None],
     ) -> None:
         self._series = series
         self._origin = origin
         self._plan = plan
         self._progress = progress
         self._complain = complain
+        self._warn = warn
+        self._warning = ""
         self._due = 0.0  # by `monotonic`
         self._lost = False  # the newest base cannot be continued
         self._rotation: asyncio.Task[Base] | None = None
@@ -147,7 +158,9 @@ class Keeper:
     async def _follow(self, base: Base) -> bool:
         """Append changes to the journal of a base until a newer one takes over (False), or there
         are no more (True)."""
-        after = base.header().revision
+        header = base.header()
+        self._warn_of(header.others)
+        after = header.revision
         journal: JournalWriter | None = None
         if base.journal.exists():
             try:
@@ -164,6 +177,16 @@ class Keeper:
         finally:
             if journal is not None:
                 journal.close()
+
+    def _warn_of(self, others: tuple[OtherCluster, ...]) -> None:
+        """Tell once what the journals leave out: only the main cluster is followed."""
+        names = " and ".join(name for other in others for name in other.resources)
+        if names and names != self._warning:
+            self._warn(
+                f"changes of {names} are not followed, because other clusters keep them: each"
+                " backup has them as they were when it was made"
+            )
+        self._warning = names
 
     async def _append(self, changes: Changes, journal: JournalWriter) -> bool:
         async for batch in changes.batches:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
+from operator import itemgetter
 
 from fairlead.api.answers import Answer
 from fairlead.api.chain import Handler
@@ -11,10 +12,11 @@ from fairlead.api.methods import check_reading
 from fairlead.api.parameters import integer
 from fairlead.api.request import Request
 from fairlead.api.streamed_answers import StreamedAnswer
-from fairlead.base.errors import bad_request, expired, too_many_requests
+from fairlead.base.errors import bad_request, expired, store_unavailable, too_many_requests
 from fairlead.operations.api import Api
 from fairlead.process.backup import MEDIA_TYPE, PATH, archive, live
-from fairlead.storage.backend import Compacted, Row
+from fairlead.storage.backend import Compacted, Row, StorageError
+from fairlead.storage.store import Store
 from fairlead.storage.version import Version, encoded_of
 
 _MAX_CONCURRENT = 2
@@ -46,6 +48,11 @@ class BackupPage:
         if self._under_way >= _MAX_CONCURRENT:
             raise too_many_requests("other backups are being read, please try again later")
         await self._api.store.catch_up()
+        for store, resources in self._api.kept_apart().items():
+            try:
+                await store.catch_up()
+            except StorageError:
+                raise store_unavailable(f"the cluster of {' and '.join(resources)}") from None
         request.exchange.no_deadline()
         return StreamedAnswer(self._pieces(), media_type=MEDIA_TYPE)
 
@@ -89,12 +96,19 @@ class BackupPage:
             self._under_way -= 1
 
     def _snapshot(self) -> tuple[archive.Header, Iterator[Row]]:
-        store = self._api.store
-        state = [
-            (collection.resource, collection.current("")) for collection in store.collections()
+        store, kept_apart = self._api.store, self._api.kept_apart()
+        others = [
+            archive.OtherCluster(tuple(resources), other.revision)
+            for other, resources in kept_apart.items()
         ]
-        header = archive.Header.of(self._api.dialect.name, store.revision)
-        return header, _rows(sorted(state, key=lambda part: part[0]))
+        header = archive.Header.of(self._api.dialect.name, store.revision, others)
+        states = [_rows(_state(other)) for other in kept_apart]  # taken now, not as they are read
+        return header, archive.joined(_rows(_state(store)), states)
+
+
+def _state(store: Store) -> list[tuple[str, list[Version]]]:
+    state = [(collection.resource, collection.current("")) for collection in store.collections()]
+    return sorted(state, key=itemgetter(0))
 
 
 def _rows(state: list[tuple[str, list[Version]]]) -> Iterator[Row]:

@@ -64,7 +64,7 @@ class _Known:
         self.revision = 0
         self._latest: dict[tuple[str, str], int] = {}
         for base in bases:
-            self.revision = max(self.revision, base.header().revision)
+            self.revision = max(self.revision, base.header().highest)
             try:
                 for batch in base.batches():
                     self.revision = max(self.revision, batch.revision)

@@ -9,8 +9,9 @@ Marks that are left over show that a restore did not finish.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fairlead.process.backup import UNFINISHED
 from fairlead.process.backup.archive import BackupError, Header
@@ -35,18 +36,58 @@ class RevisionGap:
     accept_older: bool = False
 
 
+class Cluster(NamedTuple):
+    """A cluster of a storage, with the resources that it keeps; none for the main cluster, which
+    has all others."""
+
+    source: Source
+    resources: tuple[str, ...] = ()
+
+
 async def fill(
-    source: Source,
+    clusters: Sequence[Cluster],
     header: Header,
     rows: Callable[[], Iterable[Row]],
     gap: RevisionGap,
     progress: Progress,
 ) -> int:
-    """Write all rows into an empty storage, or none; return its revision, at which its history
-    begins. Calls `rows` twice: definitions are written before the custom objects, whose encoding
-    depends on them. Raises BackupError, StorageError, and any exception of `rows`."""
+    """Write all rows into an empty storage, or none; return the revision of its main cluster, the
+    first one, at which its history begins. Calls `rows` twice for each cluster: definitions are
+    written before the custom objects, whose encoding depends on them. Raises BackupError,
+    StorageError, and any exception of `rows`."""
+    targets = [await _target_revision(cluster.source, header, gap) for cluster in clusters]
+    apart = {name for cluster in clusters for name in cluster.resources}
+    fillings = [_Restore(cluster.source, progress) for cluster in clusters]
+    try:
+        for cluster, filling, target in zip(clusters, fillings, targets, strict=True):
+            await filling.raise_to(target)
+            for of_definitions in (True, False):
+                await filling.write(
+                    row
+                    for row in rows()
+                    if _is_definition(row) is of_definitions
+                    and (row.resource in cluster.resources or not cluster.resources)
+                    and (row.resource not in apart or cluster.resources)
+                )
+        for filling in reversed(fillings):  # while the main cluster has a mark, no server starts
+            await filling.remove_marks()
+        revisions = [await cluster.source.fetch_newest() for cluster in clusters]
+        for cluster, revision in zip(clusters, revisions, strict=True):
+            await cluster.source.compact(revision)
+    except BaseException as error:
+        undoing = (filling.undo(error) for filling in reversed(fillings))
+        for failure in await asyncio.gather(*undoing, return_exceptions=True):
+            if failure is not None:
+                raise failure from error
+        raise
+    return revisions[0]
+
+
+async def _target_revision(source: Source, header: Header, gap: RevisionGap) -> int:
+    """Return the revision above which a cluster gets its objects. Raises BackupError if it is too
+    far away."""
     newest = await source.fetch_newest()
-    target_revision = newest if gap.accept_older else header.revision + gap.gap
+    target_revision = newest if gap.accept_older else header.highest + gap.gap
     if target_revision - newest > MAX_RAISED:
         raise BackupError(
             f"the storage is at revision {newest}, clients may have seen revisions up to"
@@ -54,18 +95,7 @@ async def fill(
             " clients and use"
             " --accept-older-revisions, or restore into a data directory"
         )
-    filling = _Restore(source, progress)
-    try:
-        await filling.raise_to(target_revision)
-        await filling.write(row for row in rows() if _is_definition(row))
-        await filling.write(row for row in rows() if not _is_definition(row))
-        await filling.remove_marks()
-        revision = await source.fetch_newest()
-        await source.compact(revision)
-    except BaseException as error:
-        await filling.undo(error)
-        raise
-    return revision
+    return target_revision
 
 
 def check_empty(snapshot: Snapshot) -> None:

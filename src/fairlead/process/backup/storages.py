@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
+    AsyncExitStack,
     asynccontextmanager,
     contextmanager,
 )
@@ -18,10 +19,10 @@ from pathlib import Path
 from typing import Protocol
 
 from fairlead.base.dialect import DIALECTS
-from fairlead.process.backup.archive import BackupError, Gap, Header
+from fairlead.process.backup.archive import BackupError, Gap, Header, OtherCluster, joined
 from fairlead.process.backup.journal import IDLE_SECONDS, NAMESPACES, identity_of
 from fairlead.process.backup.progress import Progress
-from fairlead.process.backup.shared import RevisionGap, check_empty, fill
+from fairlead.process.backup.shared import Cluster, RevisionGap, check_empty, fill
 from fairlead.storage.backend import Compacted, Row, StorageError
 from fairlead.storage.log import Snapshot, Source
 from fairlead.storage.sqlite import format as file_format
@@ -90,7 +91,7 @@ class DirectoryStorage:
         sealing = self._seals(header.dialect)
         if sealing is not None:
             rows = _sealed(rows, sealing)
-        return load(self._path, header.dialect, rows, header.revision, gap.gap)
+        return load(self._path, header.dialect, rows, header.highest, gap.gap)
 
     @asynccontextmanager
     async def changes(self, after: int) -> AsyncIterator[tuple[str, ChangedRows]]:
@@ -152,54 +153,65 @@ class _Read:
 
 
 class SharedStorage:
-    """The storage behind a `Source`. `connect` makes a source for a dialect, which skips values
-    that it cannot decode and reports each of them. `dialect` is that of the stored objects."""
+    """The storage behind a `Source`, or several if other clusters keep some resources. `connect`
+    makes the clusters for a dialect, the main one first; they skip values that they cannot decode
+    and report each of them. `dialect` is that of the stored objects."""
 
     usual_gap = 10_000
     is_live = True
 
-    def __init__(self, connect: Callable[[str, Callable[[str], None]], Source], dialect: str):
+    def __init__(
+        self, connect: Callable[[str, Callable[[str], None]], Sequence[Cluster]], dialect: str
+    ):
         self._connect = connect
         self._dialect = dialect
 
     @asynccontextmanager
-    async def _opened(self, dialect: str) -> AsyncIterator[tuple[Source, Snapshot]]:
-        """Open a source and read its snapshot; raises BackupError if a value cannot be decoded."""
+    async def _opened(self, dialect: str) -> AsyncIterator[list[tuple[Cluster, Snapshot]]]:
+        """Open all clusters and read their snapshots; raises BackupError if a value cannot be
+        decoded."""
         unread: list[str] = []
-        source = self._connect(dialect, unread.append)
-        try:
-            await source.open()
-            snapshot = await source.snapshot()
+        opened: list[tuple[Cluster, Snapshot]] = []
+        async with AsyncExitStack() as closing:
+            for cluster in self._connect(dialect, unread.append):
+                closing.push_async_callback(cluster.source.close)
+                await cluster.source.open()
+                opened.append((cluster, await cluster.source.snapshot()))
             if unread:
                 raise BackupError(
                     f"{len(unread)} values in the storage cannot be read, such as {unread[0]}"
                 )
-            yield source, snapshot
-        finally:
-            await source.close()
+            yield opened
 
     @contextmanager
     def reading(self) -> Iterator[Contents]:
-        revision, rows = asyncio.run(self._snapshot())
-        rows.sort(key=attrgetter("resource", "key"))
-        yield _Read(Header.of(self._dialect, revision), rows)
+        yield asyncio.run(self._read())
 
-    async def _snapshot(self) -> Snapshot:
-        async with self._opened(self._dialect) as (_, snapshot):
-            return snapshot
+    async def _read(self) -> _Read:
+        async with self._opened(self._dialect) as opened:
+            for _, snapshot in opened:
+                snapshot.rows.sort(key=attrgetter("resource", "key"))
+            (_, main), *apart = opened
+            others = [
+                OtherCluster(cluster.resources, snapshot.revision) for cluster, snapshot in apart
+            ]
+            rows = joined(main.rows, (snapshot.rows for _, snapshot in apart))
+            return _Read(Header.of(self._dialect, main.revision, others), list(rows))
 
     def fill(self, contents: Contents, gap: RevisionGap, progress: Progress) -> int:
         return asyncio.run(self._fill(contents, gap, progress))
 
     async def _fill(self, contents: Contents, gap: RevisionGap, progress: Progress) -> int:
-        async with self._opened(contents.header.dialect) as (source, snapshot):
-            check_empty(snapshot)
-            return await fill(source, contents.header, contents.rows, gap, progress)
+        async with self._opened(contents.header.dialect) as opened:
+            for _, snapshot in opened:
+                check_empty(snapshot)
+            clusters = [cluster for cluster, _ in opened]
+            return await fill(clusters, contents.header, contents.rows, gap, progress)
 
     @asynccontextmanager
     async def changes(self, after: int) -> AsyncIterator[tuple[str, ChangedRows]]:
         unread: list[str] = []
-        source = self._connect(self._dialect, unread.append)
+        source = self._connect(self._dialect, unread.append)[0].source
         try:
             await source.open()
             newest = await source.fetch_newest()
