@@ -74,16 +74,12 @@ def _back_up(options: argparse.Namespace, progress: Progress) -> None:
         progress.say(f"{options.file}: {count:,} objects at {moment}, {size(progress.bytes)}")
         return
     plan = Plan(bool(options.follow), options.every or 0.0, options.keep or 0)
-    keeper = Keeper(Series(options.file), origin, plan, progress, _tell, _warn)
+    keeper = Keeper(Series(options.file), origin, plan, progress, _tell)
     asyncio.run(keeper.run())
 
 
 def _tell(text: str) -> None:
     complain("fairlead backup", f"{text}; trying again")
-
-
-def _warn(text: str) -> None:
-    complain("fairlead backup", text)
 
 
 def _origin(options: argparse.Namespace) -> Origin:
@@ -127,9 +123,11 @@ def _verify(path: Path) -> None:
         try:
             with base.opened() as archive:
                 print(_described(base.path, archive.header, archive.verify()))
-            if base.journal.exists():
-                end = reach(base)
-                print(f"{base.journal}: up to revision {end.revision}, {shown(end.time)}")
+            for cluster in range(len(archive.header.clusters)):
+                journal = base.journal_of(cluster)
+                if journal.exists():
+                    end = reach(base, cluster)
+                    print(f"{journal}: up to revision {end.revision}, {shown(end.time)}")
         except BackupError as error:
             faults.append(str(error))
     if faults:

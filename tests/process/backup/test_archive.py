@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 
 import pytest
 from support.backups import HEADER, ROWS, archive, packed
 
-from fairlead.process.backup.archive import ArchiveError, Header, pieces
+from fairlead.process.backup.archive import ArchiveError, ClusterState, Header, pieces
 from fairlead.storage.backend import Row
 
 
@@ -30,6 +31,12 @@ def test_what_was_written_is_read() -> None:
     assert result.header == HEADER
     assert list(result.rows()) == ROWS
     assert result.verify() == 3
+
+
+def test_the_revisions_of_other_clusters_are_read() -> None:
+    header = replace(HEADER, others=(ClusterState(("core/events", "core/leases"), 70),))
+    assert archive(packed(header)).header == header
+    assert header.highest == 70
 
 
 def test_a_store_may_be_empty() -> None:
@@ -96,6 +103,9 @@ def test_a_newer_format_is_refused_by_its_number() -> None:
         b'{"dialect":"cluster","revision":-1,"created":""}',
         b'{"dialect":"cluster","revision":true,"created":""}',
         b'{"dialect":["cluster"],"revision":1,"created":""}',
+        b'{"dialect":"cluster","revision":1,"created":"","others":7}',
+        b'{"dialect":"cluster","revision":1,"created":"","others":[{"resources":["a"]}]}',
+        b'{"dialect":"cluster","revision":1,"created":"","others":[{"resources":[],"revision":""}]}',
         b'{"dialect":"cluster","revision":' + b"9" * 5000 + b',"created":""}',
     ],
 )

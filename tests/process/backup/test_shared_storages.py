@@ -12,7 +12,7 @@ import pytest
 from support.backups import HEADER, ROWS, make_store, stored
 from support.sources import MemorySource, Shared
 
-from fairlead.process.backup.archive import BackupError, Header, OtherCluster
+from fairlead.process.backup.archive import BackupError, ClusterState, Header
 from fairlead.process.backup.progress import Progress
 from fairlead.process.backup.shared import MAX_RAISED, Cluster, RevisionGap
 from fairlead.process.backup.shared import fill as fill_source
@@ -265,7 +265,7 @@ def test_what_cannot_be_read_is_not_passed_over() -> None:
 # Clusters that keep some resources apart.
 
 OTHERS = Header(
-    HEADER.dialect, HEADER.revision, HEADER.created, (OtherCluster(("core/others",), 70),)
+    HEADER.dialect, HEADER.revision, HEADER.created, (ClusterState(("core/others",), 70),)
 )
 OTHER_ROWS = [row._replace(resource="core/others") for row in many(100)]
 

@@ -21,10 +21,13 @@ from support.backups import (
 )
 from support.client import Client
 from support.etcd import needs_etcd
+from support.namespaces import random_word
 from support.process import FreshServer, ServerProcess
 from support.reference_store import keys_below
 from support.split_stores import Split, event, events
 from support.waiting import eventually
+
+from fairlead.process.backup.series import Series, reach
 
 pytestmark = needs_etcd
 
@@ -123,7 +126,7 @@ def test_each_cluster_is_restored_where_it_was(split: Split, backup: Path, tmp_p
 
 
 def test_verification_names_what_comes_from_another_cluster(backup: Path) -> None:
-    line = subprocess_output("backup", backup, "--verify")
+    line = printed("backup", backup, "--verify")
     pattern = (
         r".*: \d+ objects at revision \d+, \S+,"
         r" core/events and \S+/leases from another cluster at revision \d+\n"
@@ -131,28 +134,132 @@ def test_verification_names_what_comes_from_another_cluster(backup: Path) -> Non
     assert re.fullmatch(pattern, line), line
 
 
-def subprocess_output(*words: object) -> str:
+def printed(*words: object) -> str:
     return subprocess.run(
         command(*words), check=True, capture_output=True, text=True, timeout=60
     ).stdout
 
 
-def test_a_follower_tells_what_it_does_not_follow(split: Split, tmp_path: Path) -> None:
-    following = Follower(tmp_path / "series", "--kubeconfig", admin_config(split.server))
-    maps = "/api/v1/namespaces/default/configmaps"
-    assert split.client.post(maps, {"metadata": {"name": "followed"}}).status == 201
-    following.has(split.client.get(f"{maps}/followed").version)
-    told = following.stop()
-    assert told.count("are not followed, because other clusters keep them") == 1
-    assert "core/events and coordination" in told
-    server = ServerProcess(tmp_path, flags=RELEASE)
-    succeed("restore", tmp_path / "series", "--data-dir", server.data)
-    client = server.start().client()
-    try:
-        assert named(client) == ("holder-599", ["e"])
-        assert "followed" in client.get(maps).names
-    finally:
-        server.stop()
+# Series: the journals of all clusters.
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+class Followed:
+    """Follows a split store in a directory of backups, and restores states from that."""
+
+    def __init__(self, split: Split, directory: Path, *words: object) -> None:
+        self.client = split.client
+        self.series = directory / "series"
+        self._directory = directory
+        self._words = words or ("--kubeconfig", admin_config(split.server))
+
+    def start(self) -> Follower:
+        return Follower(self.series, *self._words)
+
+    def write(self, follower: Follower, name: str) -> str:
+        """Make the lease's holder and an event of this name; return the main cluster's revision
+        when they are in the journals."""
+        held = self.client.patch(LEASE, {"spec": {"holderIdentity": name}})
+        made = self.client.post(events("default"), event("default", name))
+        assert (held.status, made.status) == (200, 201)
+        (base,) = Series(self.series).bases()
+        eventually(
+            lambda: reach(base, 1).revision >= int(made.version),
+            "the other cluster's journal has it",
+        )
+        answer = self.client.post(MAPS, {"metadata": {"name": f"{name}-{random_word()}"}})
+        assert answer.status == 201
+        follower.has(answer.version)
+        return answer.version
+
+    def restored(self, *words: object) -> tuple[str, list[str]]:
+        """Return the holder and the events of a restored state."""
+        directory = self._directory / f"restored-{random_word()}"
+        directory.mkdir()
+        server = ServerProcess(directory, flags=RELEASE)
+        succeed("restore", self.series, "--data-dir", server.data, *words)
+        try:
+            return named(server.start().client())
+        finally:
+            server.stop()
+
+
+@pytest.fixture(params=["server", "clusters"])
+def followed(split: Split, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Followed]:
+    """A split store that is followed through its server, or directly."""
+    words = (*split.storage, *DIALECT) if request.param == "clusters" else ()
+    yield Followed(split, tmp_path, *words)
+    for name in set(split.client.get(events("default")).names) - {"e"}:
+        split.client.delete(f"{events('default')}/{name}")
+    split.client.patch(LEASE, {"spec": {"holderIdentity": "holder-599"}})
+
+
+def test_changes_of_all_clusters_are_followed(followed: Followed) -> None:
+    follower = followed.start()
+    follower.has(1)
+    early = followed.write(follower, "first")
+    assert followed.client.delete(f"{events('default')}/first").status == 200
+    followed.write(follower, "second")
+    told = follower.stop()
+    assert told == ""
+    assert followed.restored() == ("second", ["e", "second"])
+    assert followed.restored("--to-revision", early) == ("first", ["e", "first"])
+
+
+def test_journals_continue_after_a_restart_of_the_follower(followed: Followed) -> None:
+    follower = followed.start()
+    follower.has(1)
+    followed.write(follower, "first")
+    follower.stop()
+    assert followed.client.delete(f"{events('default')}/first").status == 200
+    follower = followed.start()
+    followed.write(follower, "second")
+    follower.stop()
+    assert len(Series(followed.series).bases()) == 1
+    assert followed.restored() == ("second", ["e", "second"])
+
+
+def test_verification_prints_the_journals_of_all_clusters(followed: Followed) -> None:
+    follower = followed.start()
+    follower.has(1)
+    followed.write(follower, "first")
+    follower.stop()
+    lines = printed("backup", followed.series, "--verify").splitlines()
+    assert [line.partition(":")[0].partition(".")[2] for line in lines] == [
+        "backup",
+        "journal",
+        "1.journal",
+    ]
+
+
+def test_rotation_leaves_no_journals_of_deleted_backups(split: Split, tmp_path: Path) -> None:
+    words = ("--every", "1s", "--keep", "1", "--kubeconfig", admin_config(split.server))
+    followed = Followed(split, tmp_path, *words)
+    follower = followed.start()
+
+    def is_third() -> bool:
+        newest = Series(followed.series).newest() if followed.series.is_dir() else None
+        return newest is not None and newest.number >= 3 and newest.journal_of(1).exists()
+
+    eventually(is_third, "a third backup is followed")
+    follower.stop()
+    (base,) = Series(followed.series).bases()
+    files = {path.name for path in followed.series.iterdir()} - {"lock"}
+    assert {name.partition(".")[0] for name in files} == {base.path.stem}
+
+
+def test_resources_that_move_to_another_cluster_begin_another_backup(
+    split: Split, tmp_path: Path
+) -> None:
+    followed = Followed(split, tmp_path, *split.storage, *DIALECT)
+    follower = followed.start()
+    follower.has(1)
+    follower.stop()
+    alone = ("--storage", "etcd", "--etcd-servers", split.main.url, *RELEASE, *DIALECT)
+    follower = Follower(followed.series, *alone)
+    eventually(lambda: len(Series(followed.series).bases()) == 2, "another backup begins")
+    follower.stop()
 
 
 def test_no_backup_is_made_without_the_other_cluster(split: Split, tmp_path: Path) -> None:

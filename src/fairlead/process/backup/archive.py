@@ -55,9 +55,9 @@ class ArchiveError(BackupError):
     """The file is not a backup, is damaged, or was written by a newer release."""
 
 
-class OtherCluster(NamedTuple):
-    """A cluster that keeps some resources of a store (`--etcd-servers-overrides`), and its revision
-    at the time of the backup, which cannot be compared with that of the main cluster."""
+class ClusterState(NamedTuple):
+    """The resources that a cluster keeps apart from the main one (`--etcd-servers-overrides`), and
+    its revision in a backup. Revisions of two clusters cannot be compared."""
 
     resources: tuple[str, ...]
     revision: int
@@ -70,17 +70,22 @@ class Header:
     dialect: str
     revision: int
     created: str
-    others: tuple[OtherCluster, ...] = ()
+    others: tuple[ClusterState, ...] = ()
 
     @classmethod
-    def of(cls, dialect: str, revision: int, others: Iterable[OtherCluster] = ()) -> Header:
+    def of(cls, dialect: str, revision: int, others: Iterable[ClusterState] = ()) -> Header:
         """Make a header with the current time."""
         return cls(dialect, revision, clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"), tuple(others))
 
     @property
     def highest(self) -> int:
         """The highest revision of all clusters."""
-        return max(self.revision, *(other.revision for other in self.others), 0)
+        return max(cluster.revision for cluster in self.clusters)
+
+    @property
+    def clusters(self) -> tuple[ClusterState, ...]:
+        """The main cluster, which has all resources that no other keeps, and the others."""
+        return ClusterState((), self.revision), *self.others
 
     def encode(self) -> bytes:
         fields: dict[str, Any] = {
@@ -184,7 +189,7 @@ class Archive:
         try:
             fields = json.loads(line)
             others = tuple(
-                OtherCluster(tuple(map(str, other["resources"])), other["revision"])
+                ClusterState(tuple(map(str, other["resources"])), other["revision"])
                 for other in fields.get("others", ())
             )
             header = Header(fields["dialect"], fields["revision"], fields["created"], others)
@@ -192,7 +197,7 @@ class Archive:
             raise self._damaged("its second line cannot be read") from None
         if header.dialect not in list(DIALECTS):
             raise self._damaged(f"there is no dialect {header.dialect!r}")
-        for revision in (header.revision, *(other.revision for other in others)):
+        for _, revision in header.clusters:
             if type(revision) is not int or not 0 <= revision < _HIGHEST_REVISION:
                 raise self._damaged(f"{revision!r} is no revision")
         return header

@@ -85,13 +85,17 @@ class JournalHeader:
         return b"%b%b\n" % (_FIRST_LINE, orjson.dumps(fields))
 
 
-def identity_of(dialect: str, namespaces: Iterable[Row]) -> str:
-    """Return what identifies a store: the uid of its system namespace, "" if there is none."""
+def identity_of(
+    dialect: str, namespaces: Iterable[Row], apart: Iterable[Sequence[str]] = ()
+) -> str:
+    """Return what identifies a store: the uid of its system namespace, "" if there is none, and the
+    resources that other clusters keep `apart`."""
     name = DIALECTS[dialect].system_namespace
+    layout = "".join(f" {','.join(resources)}" for resources in apart)
     for row in namespaces:
         if row.key == name and row.is_plain:
-            return str(orjson.loads(row.value or b"{}")["metadata"].get("uid", ""))
-    return ""
+            return str(orjson.loads(row.value or b"{}")["metadata"].get("uid", "")) + layout
+    return layout
 
 
 class Journal:

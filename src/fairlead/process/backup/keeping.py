@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
 
 from fairlead.base import clock
@@ -14,8 +15,8 @@ from fairlead.process.backup.archive import (
     Archive,
     ArchiveError,
     BackupError,
+    ClusterState,
     Gap,
-    OtherCluster,
     new_file,
 )
 from fairlead.process.backup.journal import JournalHeader, JournalWriter
@@ -42,8 +43,7 @@ class Plan:
 
 
 class Keeper:
-    """Carries out a plan. `complain` tells the user of failures that are tried again, `warn` of
-    what is not kept."""
+    """Carries out a plan. `complain` tells the user of failures that are tried again."""
 
     def __init__(
         self,
@@ -52,15 +52,12 @@ class Keeper:
         plan: Plan,
         progress: Progress,
         complain: Callable[[str], None],
-        warn: Callable[[str], None],
     ) -> None:
         self._series = series
         self._origin = origin
         self._plan = plan
         self._progress = progress
         self._complain = complain
-        self._warn = warn
-        self._warning = ""
         self._due = 0.0  # by `monotonic`
         self._lost = False  # the newest base cannot be continued
         self._rotation: asyncio.Task[Base] | None = None
@@ -156,53 +153,60 @@ class Keeper:
             ) from None
 
     async def _follow(self, base: Base) -> bool:
-        """Append changes to the journal of a base until a newer one takes over (False), or there
+        """Append changes to the journals of a base until a newer one takes over (False), or there
         are no more (True)."""
         header = base.header()
-        self._warn_of(header.others)
-        after = header.revision
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                following = [
+                    tasks.create_task(self._follow_cluster(base, number, cluster))
+                    for number, cluster in enumerate(header.clusters)
+                ]
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+        if all(task.result() for task in following):
+            return True
+        self._rotation = None
+        return False
+
+    async def _follow_cluster(self, base: Base, number: int, cluster: ClusterState) -> bool:
+        """Append the changes of one cluster, as `_follow`."""
         journal: JournalWriter | None = None
-        if base.journal.exists():
+        path = base.journal_of(number)
+        if path.exists():
             try:
-                journal = JournalWriter.resume(base.journal)
+                journal = JournalWriter.resume(path)
             except ArchiveError as error:
                 raise Gap(str(error)) from None
+            cluster = cluster._replace(revision=journal.revision)
         try:
-            async with self._origin.changes(journal.revision if journal else after) as changes:
+            async with self._origin.changes(cluster) as changes:
                 if journal is None:
-                    journal = _new_journal(base, changes)
+                    journal = _new_journal(base, path, cluster, changes)
                 elif journal.header.store != changes.store:
                     raise Gap("this is another store than that of the backups")
-                return await self._append(changes, journal)
+                return await self._append(changes, journal, cluster)
         finally:
             if journal is not None:
                 journal.close()
 
-    def _warn_of(self, others: tuple[OtherCluster, ...]) -> None:
-        """Tell once what the journals leave out: only the main cluster is followed."""
-        names = " and ".join(name for other in others for name in other.resources)
-        if names and names != self._warning:
-            self._warn(
-                f"changes of {names} are not followed, because other clusters keep them: each"
-                " backup has them as they were when it was made"
-            )
-        self._warning = names
-
-    async def _append(self, changes: Changes, journal: JournalWriter) -> bool:
+    async def _append(
+        self, changes: Changes, journal: JournalWriter, cluster: ClusterState
+    ) -> bool:
         async for batch in changes.batches:
             await asyncio.to_thread(journal.append, batch)
             self._recovered()
             if self._plan.every and self._rotation is None and monotonic() >= self._due:
                 self._rotation = asyncio.create_task(self._make_base())
-            if self._rotation is not None and self._is_replaced(journal.revision):
+            if self._is_replaced(cluster._replace(revision=journal.revision)):
                 return False
         if self._origin.is_live:
             raise BackupError("the server ended the stream of changes")
         return True
 
-    def _is_replaced(self, reached: int) -> bool:
-        """Whether a newer base is complete and the journal reaches it, so that nothing is missing
-        between the two."""
+    def _is_replaced(self, reached: ClusterState) -> bool:
+        """Whether a newer base is complete and the journal of a cluster reaches it, so that nothing
+        is missing between the two."""
         rotation = self._rotation
         if rotation is None or not rotation.done():
             return False
@@ -214,10 +218,11 @@ class Keeper:
                 raise error
             self._complain(str(error))
             return False
-        if reached < rotation.result().header().revision:
-            return False
-        self._rotation = None
-        return True
+        return all(
+            reached.revision >= newer.revision
+            for newer in rotation.result().header().clusters
+            if newer.resources == reached.resources
+        )
 
     def _recovered(self) -> None:
         if self._complaint:
@@ -225,8 +230,7 @@ class Keeper:
         self._complaint, self._pause = "", _FIRST_PAUSE
 
 
-def _new_journal(base: Base, changes: Changes) -> JournalWriter:
+def _new_journal(base: Base, path: Path, cluster: ClusterState, changes: Changes) -> JournalWriter:
     with base.opened() as archive:
-        header = archive.header
-        fields = (header.dialect, header.revision, changes.store, archive.digest())
-    return JournalWriter.create(base.journal, JournalHeader(*fields))
+        fields = (archive.header.dialect, cluster.revision, changes.store, archive.digest())
+    return JournalWriter.create(path, JournalHeader(*fields))

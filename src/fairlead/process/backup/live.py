@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from types import TracebackType
+from typing import Any
 
 import orjson
 
 from fairlead.process.backup.journal import (
     IDLE_SECONDS,
-    NAMESPACES,
     encode_rows,
-    identity_of,
     timestamp,
 )
 from fairlead.storage.audience import Watcher
@@ -27,12 +26,16 @@ _BYTES_ON_LOOP = 256 * 1024  # are encoded on the event loop
 
 
 class LiveChanges:
-    """The changes after a revision: first those in the log, then all as they are committed. The
-    first line says what store they come from."""
+    """The changes of a store after a revision: first those in its log, then all as they are
+    committed. The first line says what store they come from, as `identity`, and which `resources`
+    it keeps if it is that of another cluster."""
 
-    def __init__(self, store: Store, dialect: str, after: int) -> None:
+    def __init__(
+        self, store: Store, after: int, identity: str, resources: Sequence[str] = ()
+    ) -> None:
         self._store = store
-        self._dialect = dialect
+        self._identity = identity
+        self._resources = resources
         self._after = after
         self._watcher = Watcher("", EVERYTHING, after)
         self._watcher.listener = self
@@ -78,13 +81,9 @@ class LiveChanges:
             await asyncio.sleep(_GATHERING_SECONDS)
 
     def _head(self) -> bytes:
-        namespaces = self._store.collection(NAMESPACES).current("")
-        rows = (
-            Row(version.revision, NAMESPACES, version.key, 0, "", encoded_of(version.body or b""))
-            for version in namespaces
-        )
-        store = identity_of(self._dialect, rows)
-        head = {"dialect": self._dialect, "after": self._after, "store": store}
+        head: dict[str, Any] = {"after": self._after, "store": self._identity}
+        if self._resources:
+            head["resources"] = self._resources
         return orjson.dumps(head) + b"\n"
 
     def _parts(self) -> list[tuple[int, Sequence[Row]]]:

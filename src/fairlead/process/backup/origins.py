@@ -6,14 +6,15 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, BinaryIO, NamedTuple, Protocol
+from urllib.parse import urlencode
 
 import orjson
 
 from fairlead.process.backup import PATH
-from fairlead.process.backup.archive import BackupError, Gap, pieces
+from fairlead.process.backup.archive import BackupError, ClusterState, Gap, pieces
 from fairlead.process.backup.journal import Batch, decode_rows, timestamp
 from fairlead.process.backup.progress import Progress
-from fairlead.process.backup.storages import ChangedRows, Storage
+from fairlead.process.backup.storages import ChangedRows, Storage, kept_elsewhere
 from fairlead.wire.outgoing.client import HttpClient
 from fairlead.wire.outgoing.client_config import ClientConfig, ClientConfigError
 from fairlead.wire.outgoing.connection import Connection
@@ -42,9 +43,9 @@ class Origin(Protocol):
     async def copy(self, file: BinaryIO, progress: Progress) -> None:
         """Write a backup; raises BackupError, StorageError."""
 
-    def changes(self, after: int) -> AbstractAsyncContextManager[Changes]:
-        """Read the changes after a revision during the block. Raises Gap, BackupError,
-        StorageError."""
+    def changes(self, cluster: ClusterState) -> AbstractAsyncContextManager[Changes]:
+        """Read the changes of a cluster after a revision during the block. Raises Gap, also if it
+        does not keep exactly these resources, BackupError, StorageError."""
 
 
 class StorageOrigin:
@@ -58,8 +59,8 @@ class StorageOrigin:
         await asyncio.to_thread(pack, self._storage, file, progress)
 
     @asynccontextmanager
-    async def changes(self, after: int) -> AsyncIterator[Changes]:
-        async with self._storage.changes(after) as (store, rows):
+    async def changes(self, cluster: ClusterState) -> AsyncIterator[Changes]:
+        async with self._storage.changes(cluster) as (store, rows):
             yield Changes(store, _timed(rows))
 
 
@@ -92,14 +93,19 @@ class ServerOrigin:
                 progress.add_bytes(len(piece))
 
     @asynccontextmanager
-    async def changes(self, after: int) -> AsyncIterator[Changes]:
-        async with self._opened(f"{PATH}?after={after}") as connection:
+    async def changes(self, cluster: ClusterState) -> AsyncIterator[Changes]:
+        query: dict[str, Any] = {"after": cluster.revision}
+        if cluster.resources:
+            query["resource"] = cluster.resources[0]
+        async with self._opened(f"{PATH}?{urlencode(query)}") as connection:
             stream = _Stream(connection)
             head = await stream.line()
             try:
-                store = str(head["store"])
-            except (TypeError, KeyError):
+                store, resources = str(head["store"]), tuple(head.get("resources", ()))
+            except (AttributeError, TypeError, KeyError):
                 raise BackupError("the server answers with something else than changes") from None
+            if resources != cluster.resources:
+                raise kept_elsewhere()
             yield Changes(store, stream.batches())
 
     @asynccontextmanager

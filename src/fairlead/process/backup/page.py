@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from operator import itemgetter
 
 from fairlead.api.answers import Answer
@@ -15,6 +16,7 @@ from fairlead.api.streamed_answers import StreamedAnswer
 from fairlead.base.errors import bad_request, expired, store_unavailable, too_many_requests
 from fairlead.operations.api import Api
 from fairlead.process.backup import MEDIA_TYPE, PATH, archive, live
+from fairlead.process.backup.journal import NAMESPACES, identity_of
 from fairlead.storage.backend import Compacted, Row, StorageError
 from fairlead.storage.store import Store
 from fairlead.storage.version import Version, encoded_of
@@ -33,12 +35,13 @@ class BackupPage:
     """Every response is a snapshot at one revision, taken when it begins. Versions are immutable,
     so references to them suffice, whatever is written or compacted meanwhile. A thread compresses
     one piece at a time, as the client reads. With `after`, the response has the changes after a
-    revision instead, and does not end."""
+    revision instead, and does not end: those of the main cluster, or with `resource` those of the
+    other cluster that keeps this resource."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._under_way = 0
-        self._followers = 0
+        self._followers: Counter[Store] = Counter()
 
     async def answer(self, request: Request) -> Answer:
         check_reading(request)
@@ -49,39 +52,50 @@ class BackupPage:
             raise too_many_requests("other backups are being read, please try again later")
         await self._api.store.catch_up()
         for store, resources in self._api.kept_apart().items():
-            try:
-                await store.catch_up()
-            except StorageError:
-                raise store_unavailable(f"the cluster of {' and '.join(resources)}") from None
+            await _catch_up(store, resources)
         request.exchange.no_deadline()
         return StreamedAnswer(self._pieces(), media_type=MEDIA_TYPE)
 
     async def _changes(self, request: Request, after: int) -> Answer:
         if after < 0:
             raise bad_request("after: must be a revision")
-        if self._followers >= _MAX_FOLLOWERS:
+        store, resources = self._store_of(request.parameter("resource"))
+        if self._followers[store] >= _MAX_FOLLOWERS:
             raise too_many_requests("others follow the changes, please try again later")
-        store = self._api.store
-        await store.catch_up()
+        await _catch_up(store, resources)
         if not store.floor <= after <= store.revision:
             raise expired(
                 f"the changes after revision {after} are not kept: the server has those from"
                 f" {store.floor} to {store.revision}"
             )
         request.exchange.no_deadline()
-        return StreamedAnswer(self._followed(after), media_type=MEDIA_TYPE)
+        changes = live.LiveChanges(store, after, self._identity(), resources)
+        return StreamedAnswer(self._followed(store, changes), media_type=MEDIA_TYPE)
 
-    async def _followed(self, after: int) -> AsyncGenerator[bytes]:
-        api = self._api
-        self._followers += 1
+    def _identity(self) -> str:
+        namespaces = _rows([(NAMESPACES, self._api.store.collection(NAMESPACES).current(""))])
+        return identity_of(self._api.dialect.name, namespaces, self._api.kept_apart().values())
+
+    def _store_of(self, resource: str) -> tuple[Store, Sequence[str]]:
+        """Return the main store, or that of another cluster which keeps a resource, with all
+        resources that it keeps."""
+        if not resource:
+            return self._api.store, ()
+        for store, resources in self._api.kept_apart().items():
+            if resource in resources:
+                return store, resources
+        raise expired(f"{resource} is not kept in another cluster")
+
+    async def _followed(self, store: Store, changes: live.LiveChanges) -> AsyncGenerator[bytes]:
+        self._followers[store] += 1
         try:
-            with live.LiveChanges(api.store, api.dialect.name, after) as changes:
+            with changes:
                 async for piece in changes.pieces():
                     yield piece
         except Compacted:
             return  # the client asks again and is told
         finally:
-            self._followers -= 1
+            self._followers[store] -= 1
 
     async def _pieces(self) -> AsyncGenerator[bytes]:
         self._under_way += 1
@@ -98,12 +112,22 @@ class BackupPage:
     def _snapshot(self) -> tuple[archive.Header, Iterator[Row]]:
         store, kept_apart = self._api.store, self._api.kept_apart()
         others = [
-            archive.OtherCluster(tuple(resources), other.revision)
+            archive.ClusterState(tuple(resources), other.revision)
             for other, resources in kept_apart.items()
         ]
         header = archive.Header.of(self._api.dialect.name, store.revision, others)
         states = [_rows(_state(other)) for other in kept_apart]  # taken now, not as they are read
         return header, archive.joined(_rows(_state(store)), states)
+
+
+async def _catch_up(store: Store, resources: Sequence[str]) -> None:
+    """Catch up with a cluster; the error names another one than the main cluster by the resources
+    that it keeps."""
+    try:
+        await store.catch_up()
+    except StorageError:
+        named = f"the cluster of {' and '.join(resources)}" if resources else "the store"
+        raise store_unavailable(named) from None
 
 
 def _state(store: Store) -> list[tuple[str, list[Version]]]:

@@ -2,51 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 
-from fairlead.process.backup.archive import BackupError, Header
+from fairlead.process.backup.archive import BackupError, Header, joined
 from fairlead.process.backup.series import Base, Reach, Series, moment, reach, shown
 from fairlead.storage.backend import Row
+
+Place = tuple[str, str]  # resource and key
 
 _GRAIN = timedelta(seconds=1)  # of the time in the header of a base
 
 
 class PointInTime:
-    """`Contents` of a restore: a base with the changes of its journal up to `revision`.
+    """`Contents` of a restore: a base with the changes of its journal up to `revision`, and of
+    those of other clusters up to the time `until`, which is None for all.
 
     The revision of `header` is the newest one in the series: clients may have seen it. Objects that
     changed after the restored state get revisions above that, so that no client sees one go back.
     """
 
-    def __init__(self, base: Base, dialect: str, revision: int, known: _Known) -> None:
+    def __init__(
+        self, base: Base, header: Header, revision: int, until: datetime | None, known: _Known
+    ) -> None:
         self.base = base
         self.revision = revision
+        self._apart = {name for cluster in header.clusters for name in cluster.resources}
         self._changed = dict(_changes_until(base, revision))
+        self._changed_apart = {
+            (row.resource, row.key): row
+            for cluster in range(1, len(header.clusters))
+            for row in _changes_by(base, cluster, until)
+        }
         self._changed_later = known.changed_after(revision)
         newest = known.revision + len(self._changed_later)
-        self.header = Header.of(dialect, newest)
+        self.header = Header.of(header.dialect, newest)
         self._first_new = known.revision + 1
 
     def rows(self) -> Iterator[Row]:
+        others = [self._rows(self._changed_apart, is_apart=True)] if self._apart else []
+        return joined(self._main_rows(), others)
+
+    def _main_rows(self) -> Iterator[Row]:
         number = self._first_new
-        for row in self._rows():
+        for row in self._rows(self._changed, is_apart=False):
             if (row.resource, row.key) in self._changed_later:
                 row = row._replace(revision=number)
                 number += 1
             yield row
 
-    def _rows(self) -> Iterator[Row]:
+    def _rows(self, changed: Mapping[Place, Row], *, is_apart: bool) -> Iterator[Row]:
         with self.base.opened() as archive:
             for row in archive.rows():
-                if (row.resource, row.key) not in self._changed:
+                is_here = (row.resource in self._apart) is is_apart
+                if is_here and (row.resource, row.key) not in changed:
                     yield row
-        for row in self._changed.values():
+        for row in changed.values():
             if row.value is not None:
                 yield row
 
 
-def _changes_until(base: Base, revision: int) -> Iterator[tuple[tuple[str, str], Row]]:
+def _changes_until(base: Base, revision: int) -> Iterator[tuple[Place, Row]]:
     """Yield the changes of the journal up to a revision by resource and key. What follows that
     revision is not read."""
     for batch in base.batches():
@@ -57,23 +74,34 @@ def _changes_until(base: Base, revision: int) -> Iterator[tuple[tuple[str, str],
             return
 
 
+def _changes_by(base: Base, cluster: int, until: datetime | None) -> Iterator[Row]:
+    """Yield the changes that the journal of another cluster had at a time."""
+    for batch in base.batches(cluster):
+        if until is not None and moment(batch.time) > until:
+            return
+        yield from batch.rows
+
+
 class _Known:
     """What a series knows of a store beyond a restored state."""
 
     def __init__(self, bases: list[Base]) -> None:
         self.revision = 0
-        self._latest: dict[tuple[str, str], int] = {}
+        self._latest: dict[Place, int] = {}  # revisions of changes in the main cluster
         for base in bases:
-            self.revision = max(self.revision, base.header().highest)
-            try:
-                for batch in base.batches():
-                    self.revision = max(self.revision, batch.revision)
-                    for row in batch.rows:
-                        self._latest[row.resource, row.key] = row.revision
-            except BackupError:
-                continue  # damaged: what is behind the damage is unknown
+            for number, cluster in enumerate(base.header().clusters):
+                self.revision = max(self.revision, cluster.revision)
+                with suppress(BackupError):  # damaged: what is behind the damage is unknown
+                    self._read(base, number)
 
-    def changed_after(self, revision: int) -> set[tuple[str, str]]:
+    def _read(self, base: Base, cluster: int) -> None:
+        for batch in base.batches(cluster):
+            self.revision = max(self.revision, batch.revision)
+            if not cluster:
+                for row in batch.rows:
+                    self._latest[row.resource, row.key] = row.revision
+
+    def changed_after(self, revision: int) -> set[Place]:
         return {place for place, latest in self._latest.items() if latest > revision}
 
 
@@ -85,6 +113,7 @@ def state_of(series: Series, revision: int | None, time: datetime | None) -> Poi
         raise BackupError(f"{series.directory} holds no backups")
     if revision is not None:
         base, target = _at_revision(bases, revision), revision
+        time = _time_of(base, revision)
     elif time is not None:
         base, target = _at_time(bases, time)
     else:
@@ -92,7 +121,15 @@ def state_of(series: Series, revision: int | None, time: datetime | None) -> Poi
         target = reach(base).revision
     with base.opened() as archive:
         archive.verify()
-        return PointInTime(base, archive.header.dialect, target, _Known(bases))
+        return PointInTime(base, archive.header, target, time, _Known(bases))
+
+
+def _time_of(base: Base, revision: int) -> datetime:
+    """Return when a base or its journal had a revision."""
+    header = base.header()
+    if header.revision >= revision:
+        return moment(header.created)
+    return next(moment(batch.time) for batch in base.batches() if batch.revision >= revision)
 
 
 def _at_revision(bases: list[Base], revision: int) -> Base:

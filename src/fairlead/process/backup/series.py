@@ -2,6 +2,7 @@
 
 000012-20260102T030405Z.backup     a base; the number counts them, whatever the clock says
 000012-20260102T030405Z.journal    the changes after it, if they are followed
+000012-20260102T030405Z.1.journal  those of the first other cluster, if there are any
 lock                               locked by the command that writes here
 """
 
@@ -25,7 +26,8 @@ _BASE, _JOURNAL, _LOCK = ".backup", ".journal", "lock"
 
 
 class Base(NamedTuple):
-    """A backup of a series, and the path of its journal."""
+    """A backup of a series, and the path of its journal. If it has the objects of other clusters,
+    each of them has a journal of its own: `cluster` is an index of `Header.clusters`."""
 
     number: int
     path: Path
@@ -45,15 +47,20 @@ class Base(NamedTuple):
         with file:
             yield Archive(self.path, file)
 
-    def batches(self) -> Iterator[Batch]:
-        """Yield the batches of its journal, if it has one. Raises ArchiveError, also if the journal
-        continues another backup."""
-        if not self.journal.exists():
+    def journal_of(self, cluster: int) -> Path:
+        """Return the path of the journal of a cluster."""
+        return self.path.with_suffix(f".{cluster}{_JOURNAL}") if cluster else self.journal
+
+    def batches(self, cluster: int = 0) -> Iterator[Batch]:
+        """Yield the batches of the journal of a cluster, if there is one. Raises ArchiveError, also
+        if the journal continues another backup."""
+        path = self.journal_of(cluster)
+        if not path.exists():
             return
-        with self.opened() as archive, self.journal.open("rb") as file:
-            journal = Journal(self.journal, file)
+        with self.opened() as archive, path.open("rb") as file:
+            journal = Journal(path, file)
             if journal.header.base != archive.digest():
-                raise ArchiveError(f"{self.journal} continues another backup than {self.path}")
+                raise ArchiveError(f"{path} continues another backup than {self.path}")
             yield from journal.batches()
 
 
@@ -96,7 +103,8 @@ class Series:
         """Delete all but the newest `keep` bases, with their journals; return what was deleted."""
         deleted: list[Path] = []
         for base in self.bases()[:-keep]:
-            for path in (base.path, base.journal):
+            others = sorted(self.directory.glob(f"{base.path.stem}.*{_JOURNAL}"))
+            for path in (base.path, base.journal, *others):
                 with suppress(FileNotFoundError):
                     path.unlink()
                     deleted.append(path)
@@ -125,7 +133,8 @@ class Series:
             for path in self.directory.glob(pattern):
                 path.unlink()
         for path in self.directory.glob(f"*{_JOURNAL}"):
-            if _NAME.fullmatch(path.stem) and not path.with_suffix(_BASE).exists():
+            stem = path.name.partition(".")[0]
+            if _NAME.fullmatch(stem) and not path.with_name(stem + _BASE).exists():
                 path.unlink()
 
 
@@ -133,11 +142,11 @@ def is_series(path: Path) -> bool:
     return path.is_dir()
 
 
-def reach(base: Base) -> Reach:
-    """Return how far a base and its journal reach; raises ArchiveError."""
+def reach(base: Base, cluster: int = 0) -> Reach:
+    """Return how far a base and the journal of a cluster reach; raises ArchiveError."""
     header = base.header()
-    revision, time = header.revision, moment(header.created)
-    for batch in base.batches():
+    revision, time = header.clusters[cluster].revision, moment(header.created)
+    for batch in base.batches(cluster):
         revision, time = batch.revision, moment(batch.time)
     return Reach(revision, time)
 

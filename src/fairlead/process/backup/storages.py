@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from fairlead.base.dialect import DIALECTS
-from fairlead.process.backup.archive import BackupError, Gap, Header, OtherCluster, joined
+from fairlead.process.backup.archive import BackupError, ClusterState, Gap, Header, joined
 from fairlead.process.backup.journal import IDLE_SECONDS, NAMESPACES, identity_of
 from fairlead.process.backup.progress import Progress
 from fairlead.process.backup.shared import Cluster, RevisionGap, check_empty, fill
@@ -55,9 +55,12 @@ class Storage(Protocol):
     usual_gap: int
     is_live: bool
 
-    def changes(self, after: int) -> AbstractAsyncContextManager[tuple[str, ChangedRows]]:
-        """Open the changes after a revision for the block, with what identifies the store. Raises
-        Gap if they are no longer kept, StorageError."""
+    def changes(
+        self, cluster: ClusterState
+    ) -> AbstractAsyncContextManager[tuple[str, ChangedRows]]:
+        """Open the changes of a cluster after a revision for the block, with what identifies the
+        store. Raises Gap if they are no longer kept, or the cluster does not keep exactly these
+        resources, StorageError."""
 
     def reading(self) -> AbstractContextManager[Contents]:
         """Open the contents for the block. Raises StorageError."""
@@ -94,8 +97,11 @@ class DirectoryStorage:
         return load(self._path, header.dialect, rows, header.highest, gap.gap)
 
     @asynccontextmanager
-    async def changes(self, after: int) -> AsyncIterator[tuple[str, ChangedRows]]:
+    async def changes(self, cluster: ClusterState) -> AsyncIterator[tuple[str, ChangedRows]]:
+        after = cluster.revision
         with stopped_store(self._path) as store:
+            if cluster.resources:
+                raise kept_elsewhere()
             backend, sealing = store.backend, self._seals(store.header.dialect)
             if not backend.floor <= after <= backend.revision:
                 raise _not_kept(after)
@@ -119,6 +125,10 @@ def _unsealed(row: Row, sealing: Sealing | None) -> Row:
     if sealing is None or row.value is None:
         return row
     return row._replace(value=sealing.unseal(row.resource, row.key, row.value))
+
+
+def kept_elsewhere() -> Gap:
+    return Gap("other clusters keep other resources than before")
 
 
 def _not_kept(after: int) -> Gap:
@@ -193,7 +203,7 @@ class SharedStorage:
                 snapshot.rows.sort(key=attrgetter("resource", "key"))
             (_, main), *apart = opened
             others = [
-                OtherCluster(cluster.resources, snapshot.revision) for cluster, snapshot in apart
+                ClusterState(cluster.resources, snapshot.revision) for cluster, snapshot in apart
             ]
             rows = joined(main.rows, (snapshot.rows for _, snapshot in apart))
             return _Read(Header.of(self._dialect, main.revision, others), list(rows))
@@ -209,18 +219,25 @@ class SharedStorage:
             return await fill(clusters, contents.header, contents.rows, gap, progress)
 
     @asynccontextmanager
-    async def changes(self, after: int) -> AsyncIterator[tuple[str, ChangedRows]]:
+    async def changes(self, cluster: ClusterState) -> AsyncIterator[tuple[str, ChangedRows]]:
         unread: list[str] = []
-        source = self._connect(self._dialect, unread.append)[0].source
-        try:
-            await source.open()
-            newest = await source.fetch_newest()
-            if after > newest:
-                raise _not_kept(after)
-            namespaces = await source.state(NAMESPACES, newest, "", None, 0)
-            yield identity_of(self._dialect, namespaces.rows), _fed(source, after, unread)
-        finally:
-            await source.close()
+        main, *others = self._connect(self._dialect, unread.append)
+        apart = [other for other in others if other.resources == cluster.resources]
+        if cluster.resources and not apart:
+            raise kept_elsewhere()
+        async with AsyncExitStack() as closing:
+            for source, _ in (main, *apart):
+                closing.push_async_callback(source.close)
+                await source.open()
+            state = await main.source.state(
+                NAMESPACES, await main.source.fetch_newest(), "", None, 0
+            )
+            followed = apart[0].source if apart else main.source
+            if cluster.revision > await followed.fetch_newest():
+                raise _not_kept(cluster.revision)
+            layout = [other.resources for other in others]
+            identity = identity_of(self._dialect, state.rows, layout)
+            yield identity, _fed(followed, cluster.revision, unread)
 
 
 async def _fed(source: Source, after: int, unread: list[str]) -> ChangedRows:
