@@ -27,6 +27,7 @@ from support.reference_store import keys_below
 from support.split_stores import Split, event, events
 from support.waiting import eventually
 
+from fairlead.process.backup import PATH
 from fairlead.process.backup.series import Series, reach
 
 pytestmark = needs_etcd
@@ -260,6 +261,10 @@ def test_resources_that_move_to_another_cluster_begin_another_backup(
     follower = Follower(followed.series, *alone)
     eventually(lambda: len(Series(followed.series).bases()) == 2, "another backup begins")
     follower.stop()
+
+
+def test_changes_of_a_resource_that_no_other_cluster_keeps_are_gone(split: Split) -> None:
+    assert split.client.get(PATH, after=1, resource="core/pods").status == 410
 
 
 def test_no_backup_is_made_without_the_other_cluster(split: Split, tmp_path: Path) -> None:
