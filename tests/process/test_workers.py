@@ -461,6 +461,39 @@ def test_a_watch_whose_past_no_owner_can_tell_ends_with_503(pair: Workers) -> No
     assert (event.type, event.object["code"]) == ("ERROR", 503), event.object
 
 
+def test_a_server_without_an_owner_stops_although_writes_wait_for_one(
+    fresh_server: FreshServer,
+) -> None:
+    server = fresh_server("--workers", "3")
+    workers = Workers(server)
+    known, owner = workers.pids(), workers.owner()
+    answers: list[int] = []
+    asking = [
+        threading.Thread(target=_create_until_refused, args=(workers.client(pid), answers))
+        for pid in (*workers.followers(), *workers.followers())
+    ]
+    for thread in asking:
+        thread.start()
+    os.kill(owner, signal.SIGKILL)
+    eventually(lambda: set(workers.pids()) - set(known), "its successor starts")
+    server.signal(signal.SIGTERM)
+    assert server.wait(10) == 0
+    for thread in asking:
+        thread.join(20)
+    assert set(answers) <= {503}
+
+
+def _create_until_refused(client: Client, answers: list[int]) -> None:
+    """Create objects until one is refused, whose code goes into `answers`, or the server is
+    gone."""
+    with suppress(OSError, HTTPException):
+        while True:
+            answer = client.post(MAPS, {"metadata": {"generateName": "c-"}})
+            if answer.status != 201:
+                answers.append(answer.status)
+                return
+
+
 def test_a_hung_owner_is_replaced_and_writes_nothing_when_it_is_resumed(
     fresh_server: FreshServer,
 ) -> None:

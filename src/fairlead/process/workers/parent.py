@@ -265,6 +265,7 @@ class Parent:
             worker.control.close()
             worker.control = None
         if self._stopping:
+            self._disconnect_peers(worker)
             in_order = code == 0 or (code == -signal.SIGTERM and not was_ready)
             self._code = self._code or (0 if in_order else 1)
             return
@@ -346,11 +347,17 @@ class Parent:
         if self._stopping > 2:
             self._kill()
         for worker in self._workers:
-            if not worker.ready:
+            if not worker.pid:
+                self._disconnect_peers(worker)
+            elif not worker.ready:
                 self._signal(worker, signal.SIGTERM)
             elif worker.control is not None:
                 with suppress(OSError):  # it is ending already
                     worker.control.send(STOP if self._stopping == 1 else STOP_NOW)
+
+    def _disconnect_peers(self, worker: _Worker) -> None:
+        """Let requests of other workers fail that wait for this one: it is not started again."""
+        worker.listener.close()
 
     def _kill(self) -> None:
         self._kill_at = float("inf")
