@@ -38,14 +38,15 @@ auth: configuration
 auth/authentication: bootstrap_tokens configuration front_proxy jws jwt_issuers oidc oidc_provider
 auth/authentication: token_file webhook
 auth/authorization: abac configuration constrained_impersonation coverage webhook
-cli: connection_flags downloads parser plugins runner suggestions
+cli: connection_flags downloads error_messages manifests parser plugins runner similar_objects
+cli: suggestions
 cli/apply: client_side
 cli/commands: completion raw
 cli/completion: candidates
 cli/get: follow
 cli/kustomize: build
 cli/local_console: contexts server
-cli/output: custom_columns go_templates jsonpath live sort
+cli/output: custom_columns go_templates jsonpath live printers sort
 cli/proxy: relay
 client: conditions port_forwarding processes watch
 client/access: exec_config exec_plugin oidc
@@ -109,10 +110,13 @@ MODULES = frozenset(
 STANDARD = frozenset(
     [
         "asyncio.staggered",
+        "copy",
+        "fnmatch",
         "hashlib",
         "inspect",
         "ipaddress",
         "linecache",
+        "ntpath",
         "random",
         "textwrap",
     ]

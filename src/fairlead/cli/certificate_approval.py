@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError, CommandFailed, UsageError
+from fairlead.cli.file_flags import add_file_flags
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.manifests import add_file_flags, manifests
+from fairlead.cli.manifests import manifests
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.cli.write_options import EXPECTED, Failures
 from fairlead.client import Resource

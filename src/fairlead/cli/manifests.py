@@ -13,8 +13,8 @@ import orjson
 
 from fairlead.base.terminal import printable
 from fairlead.cli import downloads
-from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError
+from fairlead.cli.file_flags import Kustomization
 from fairlead.cli.interrupts import interruptible
 from fairlead.cli.kustomize import build
 from fairlead.codec import yaml_reader
@@ -41,27 +41,6 @@ class Manifest(NamedTuple):
     origin: str
 
 
-def add_file_flags(parser: ArgumentReader, what: str) -> None:
-    parser.add_argument(
-        "-f",
-        "--filename",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help=f"file, folder or URL with the objects to {what}; - is the standard input",
-    )
-    parser.add_argument(
-        "-k",
-        "--kustomize",
-        metavar="FOLDER",
-        dest="filename",
-        action="append",
-        type=Kustomization,
-        help=f"folder with a kustomization whose objects to {what}",
-    )
-    parser.add_switch("-R", "--recursive", help="also read subfolders of the folders in -f")
-
-
 def named_by_file(names: Sequence[str]) -> str:
     """The single object of files as `KIND.VERSION.GROUP/NAME`; raises ManifestError."""
     found = manifests(names)
@@ -71,12 +50,6 @@ def named_by_file(names: Sequence[str]) -> str:
     group, _, version = value["apiVersion"].rpartition("/")
     kind = f"{value['kind']}.{version}.{group}" if group else value["kind"]
     return f"{kind}/{(value.get('metadata') or {}).get('name') or ''}"
-
-
-class Kustomization(str):
-    """The folder of -k, among the files of -f."""
-
-    __slots__ = ()
 
 
 def manifests(names: Sequence[str], recursive: bool = False) -> list[Manifest]:

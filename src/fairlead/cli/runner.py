@@ -15,14 +15,12 @@ from contextlib import suppress
 from importlib import import_module
 
 from fairlead.base.terminal import printable
-from fairlead.cli import suggestions
+from fairlead.cli import error_messages, similar_objects, suggestions
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.catalog import COMMANDS, GROUPS, command_of, module_of
 from fairlead.cli.connection_flags import add_connection_flags, move_flags_to_end
-from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.similar_objects import suggest_objects
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
 from fairlead.client.errors import NotFound
 from fairlead.client.resources import InvalidName
@@ -98,15 +96,15 @@ async def _run(command: Callable[[Invocation], Awaitable[int]], invocation: Invo
         invocation.screen.flush()
         if str(failure):
             invocation.screen.warn(printable(str(failure)))
-        await suggest_objects(invocation, failure.missing)
+        await similar_objects.suggest(invocation, failure.missing)
         return failure.code
     except EXPECTED as error:
         invocation.screen.flush()
-        invocation.screen.warn(error_text(error))
+        invocation.screen.warn(error_messages.error_text(error))
         if isinstance(error, UnknownResource):
             await _suggest_kinds(invocation, error.wanted)
         if isinstance(error, NotFound):
-            await suggest_objects(invocation, [error])
+            await similar_objects.suggest(invocation, [error])
         return 1
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
         # The server may send responses that do not match the API.

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError, CommandFailed
+from fairlead.cli.file_flags import add_file_flags
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.local_objects import is_local, local_objects
-from fairlead.cli.manifests import add_file_flags, manifests
+from fairlead.cli.manifests import manifests
 from fairlead.cli.resolution import ResolvedObject, Resolver, require_name
 from fairlead.cli.targets import Target, targets_of
 from fairlead.cli.write_options import EXPECTED, Failures

@@ -15,7 +15,7 @@ from fairlead.client.resources import METADATA_LIST, PAGE, InvalidName
 _MOST = 3  # names that are suggested, and that suggestions are looked for
 
 
-async def similar_objects(resource: Resource, name: str, namespace: str | None) -> str:
+async def hint(resource: Resource, name: str, namespace: str | None) -> str:
     """A text with the objects that are called like one that does not exist, such as the pods of
     a workload of this name; empty if there are none, or if they cannot be listed."""
     with suppress(ApiError, Unreachable):
@@ -26,7 +26,7 @@ async def similar_objects(resource: Resource, name: str, namespace: str | None) 
     return ""
 
 
-async def suggest_objects(invocation: Invocation, errors: Iterable[NotFound]) -> None:
+async def suggest(invocation: Invocation, errors: Iterable[NotFound]) -> None:
     """Print the objects that are called like those that the server did not find."""
     for error in list(errors)[:_MOST]:
         name, kind = error.details.get("name"), error.details.get("kind")
@@ -35,5 +35,5 @@ async def suggest_objects(invocation: Invocation, errors: Iterable[NotFound]) ->
         group = error.details.get("group")
         with suppress(AccessError, ApiError, InvalidName, Unreachable, UnknownResource):
             resource = await invocation.client.resource(f"{kind}.{group}" if group else kind)
-            if close := await similar_objects(resource, name, invocation.namespace):
+            if close := await hint(resource, name, invocation.namespace):
                 invocation.screen.warn(close)

@@ -15,8 +15,9 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.delete.options import Deletion, add_deletion_flags, deletion_of
 from fairlead.cli.delete.removal import DeletedObject, remove, wait_until_gone
 from fairlead.cli.errors import CommandError, CommandFailed
+from fairlead.cli.file_flags import add_file_flags
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.manifests import Manifest, add_file_flags
+from fairlead.cli.manifests import Manifest
 from fairlead.cli.output.formats import add_output_flag, check_output, show_document, show_result
 from fairlead.cli.resolution import ResolvedObject, Resolver, files_of, order_manifests
 from fairlead.cli.selection import by_labels

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fairlead.cli.apply.last_applied import annotation_of, annotations_of, not_recorded, record
 from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.file_flags import add_file_flags
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.cli.resolution import Resolver, files_of, require_name
 from fairlead.cli.write_options import add_dry_run_flag, dry_run, note, write_query

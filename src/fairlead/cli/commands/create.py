@@ -9,8 +9,8 @@ from fairlead.cli.create.creation import create_one, resolve_form
 from fairlead.cli.create.form import FormArguments, Object
 from fairlead.cli.create.forms import FORMS, add_form_flags, form_of, options_of
 from fairlead.cli.errors import CommandError, CommandFailed, UsageError
+from fairlead.cli.file_flags import add_file_flags
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.cli.resolution import Resolver, files_of
 from fairlead.cli.selection import by_labels

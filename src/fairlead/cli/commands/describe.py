@@ -10,10 +10,10 @@ from fairlead.cli.describe.describer import Describer, run_in_order
 from fairlead.cli.describe.layout import layout_of
 from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.file_flags import add_file_flags
 from fairlead.cli.get.output import warn_if_no_nodes
 from fairlead.cli.get.requests import ObjectQuery, parse_queries
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.manifests import add_file_flags
 from fairlead.client import ApiError, Resource, ResourceType, Unreachable
 from fairlead.client.errors import NotFound
 from fairlead.client.resources import PAGE, Object

@@ -19,8 +19,8 @@ from fairlead.cli.apply.server_side import ServerSide
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandError, CommandFailed, UsageError
+from fairlead.cli.file_flags import add_file_flags
 from fairlead.cli.invocation import Invocation, Paint
-from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.output import documents
 from fairlead.cli.output.documents import masked_pair
 from fairlead.cli.resolution import ResolvedObject, Resolver, files_of, order_manifests

@@ -18,8 +18,9 @@ from fairlead.cli.apply.last_applied import annotation_of, recorded
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandError, CommandFailed
+from fairlead.cli.file_flags import add_file_flags
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.manifests import Manifest, ManifestError, Object, add_file_flags, parsed
+from fairlead.cli.manifests import Manifest, ManifestError, Object, parsed
 from fairlead.cli.output import documents
 from fairlead.cli.output.documents import without
 from fairlead.cli.output.formats import named

@@ -9,7 +9,7 @@ from typing import Any
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.output.formats import add_template_flags, choice_of
+from fairlead.cli.output.flags import add_template_flags, choice_of
 from fairlead.cli.output.printers import Printer, printer_for
 from fairlead.cli.output.tables import Columns, cell
 from fairlead.client import Resource

@@ -9,9 +9,10 @@ from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.create.creation import create_one, resolve_form
 from fairlead.cli.create.form import pairs
 from fairlead.cli.errors import CommandError, CommandFailed, UsageError
+from fairlead.cli.file_flags import add_file_flags
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.local_patches import add_override_flags, overridden
-from fairlead.cli.manifests import add_file_flags, manifests
+from fairlead.cli.manifests import manifests
 from fairlead.cli.output.formats import add_output_flag, check_output
 from fairlead.cli.resolution import Resolver, require_name
 from fairlead.cli.targets import targets_of

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.commands import raw
 from fairlead.cli.errors import CommandFailed
+from fairlead.cli.file_flags import add_file_flags
 from fairlead.cli.get import follow
 from fairlead.cli.get.output import show_documents, show_tables
 from fairlead.cli.get.requests import ObjectQueries, parse_queries
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.manifests import add_file_flags
-from fairlead.cli.output import sort
-from fairlead.cli.output.formats import add_template_flags, choice_of
-from fairlead.cli.output.printers import FORMATS, Printer, is_table, printer_for
+from fairlead.cli.output import printers, sort
+from fairlead.cli.output.flags import FORMATS, add_template_flags, choice_of, is_table
 from fairlead.client.resources import PAGE
 from fairlead.client.session import Request
+
+if TYPE_CHECKING:
+    from fairlead.cli.output.printers import Printer
 
 _SUBRESOURCES = ("status", "scale")
 _SWITCHES = {
@@ -77,7 +80,7 @@ async def run(invocation: Invocation) -> int:
             " lists all kinds, fairlead explain KIND describes one, fairlead get --help the flags"
         )
     in_table = is_table(options.output) and not options.template
-    printer = None if in_table else printer_for(choice_of(options))
+    printer = None if in_table else printers.printer_for(choice_of(options))
     order = sort.Order(options.sort_by) if options.sort_by else None
     queries = await parse_queries(invocation)
     if options.watch or options.watch_only:

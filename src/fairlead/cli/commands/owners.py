@@ -5,8 +5,9 @@ from __future__ import annotations
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandFailed, UsageError
+from fairlead.cli.file_flags import add_file_flags
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.manifests import Manifest, add_file_flags, manifests
+from fairlead.cli.manifests import Manifest, manifests
 from fairlead.cli.output import documents
 from fairlead.cli.output.documents import masked
 from fairlead.cli.ownership.document import document

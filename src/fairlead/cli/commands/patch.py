@@ -7,10 +7,11 @@ from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError, CommandFailed
+from fairlead.cli.file_flags import add_file_flags
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.local_objects import add_local_flag
 from fairlead.cli.local_patches import patched_here
-from fairlead.cli.manifests import ManifestError, add_file_flags, documents
+from fairlead.cli.manifests import ManifestError, documents
 from fairlead.cli.output.documents import same_content
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.cli.resolution import ResolvedObject

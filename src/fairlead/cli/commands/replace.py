@@ -8,8 +8,8 @@ from fairlead.cli.commands.raw import send_file
 from fairlead.cli.delete.options import Deletion, add_deletion_flags, deletion_of
 from fairlead.cli.delete.removal import remove, wait_until_gone
 from fairlead.cli.errors import CommandError, CommandFailed
+from fairlead.cli.file_flags import add_file_flags
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result, singular
 from fairlead.cli.resolution import ResolvedObject, Resolver, files_of, require_name
 from fairlead.cli.write_options import (

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from fairlead.cli.catalog import COMMANDS
 from fairlead.cli.commands import completion
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.output.printers import FORMATS
+from fairlead.cli.output.flags import FORMATS
 from fairlead.client.access.files import read_configuration, sources_of
 from fairlead.client.resources import METADATA_LIST
 

@@ -9,19 +9,18 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
 from fairlead.base.terminal import unguarded
-from fairlead.cli.error_messages import error_text
+from fairlead.cli import error_messages, similar_objects
 from fairlead.cli.get.requests import ObjectQueries, ObjectQuery, first_page
 from fairlead.cli.invocation import Invocation, Screen
 from fairlead.cli.output import live
-from fairlead.cli.output.printers import Printer
 from fairlead.cli.output.tables import Layout, TableText, as_table
-from fairlead.cli.similar_objects import similar_objects
 from fairlead.client import ApiError, ResourceType, UnknownResource, Unreachable
 from fairlead.client.errors import NotFound
 from fairlead.client.resources import TABLE
 from fairlead.client.session import JSON
 
 if TYPE_CHECKING:
+    from fairlead.cli.output.printers import Printer
     from fairlead.cli.output.sort import Order
 
 Object = dict[str, Any]
@@ -40,7 +39,7 @@ class Failures:
 
     def add(self, error: ApiError) -> None:
         if not (self._invocation.options.ignore_not_found and isinstance(error, NotFound)):
-            self._texts[error_text(error)] = None
+            self._texts[error_messages.error_text(error)] = None
 
     def hint(self, text: str) -> None:
         """Print this after the errors so far, if it is not empty."""
@@ -198,7 +197,7 @@ async def _begun(
             failures.add(result)
             if isinstance(result, NotFound) and object_query.name:
                 missing = object_query
-                hint = await similar_objects(missing.resource, missing.name, missing.namespace)
+                hint = await similar_objects.hint(missing.resource, missing.name, missing.namespace)
                 failures.hint(hint)
         else:
             begun.append(result)

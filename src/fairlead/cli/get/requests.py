@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fairlead.cli import manifests
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.manifests import Manifest, manifests
 from fairlead.cli.targets import Target, checked_name, targets_of
 from fairlead.client import ApiError, Resource
 from fairlead.client.errors import BadRequest, NotFound
 from fairlead.client.session import Request
+
+if TYPE_CHECKING:
+    from fairlead.cli.manifests import Manifest
 
 Object = dict[str, Any]
 
@@ -69,7 +72,8 @@ async def parse_queries(invocation: Invocation) -> ObjectQueries:
     """Raises CommandFailed, UsageError and UnknownResource."""
     options = invocation.options
     if options.filename:
-        return await _in_files(invocation, manifests(options.filename, options.recursive))
+        found = manifests.manifests(options.filename, options.recursive)
+        return await _in_files(invocation, found)
     targets = await targets_of(invocation.client, options.words)
     _check(invocation, targets)
     namespace = "" if options.all_namespaces else checked_name(invocation.namespace, "namespace")
@@ -102,12 +106,12 @@ def _check(invocation: Invocation, targets: Sequence[Target]) -> None:
         raise _failed("a name cannot be used with -A: leave out one of them")
 
 
-async def _in_files(invocation: Invocation, manifests: Sequence[Manifest]) -> ObjectQueries:
+async def _in_files(invocation: Invocation, found: Sequence[Manifest]) -> ObjectQueries:
     options = invocation.options
     if options.words:
         raise _failed("objects are given both by files (-f) and by name: use one of them")
     queries = []
-    for value, origin in manifests:
+    for value, origin in found:
         metadata = value.get("metadata") or {}
         name = metadata.get("name")
         if not isinstance(name, str) or not name:

@@ -3,17 +3,19 @@ results."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError, UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.output import documents
-from fairlead.cli.output.printers import Choice, Printer, printer_for
+from fairlead.cli.output import documents, printers
+from fairlead.cli.output.flags import add_template_flags, choice_of
 from fairlead.client import ResourceType
+
+if TYPE_CHECKING:
+    from fairlead.cli.output.printers import Printer
 
 FORMATS = (
     "go-template",
@@ -35,31 +37,6 @@ def add_output_flag(parser: ArgumentReader) -> None:
     )
     parser.add_switch("--show-managed-fields", help="include managedFields in json and yaml")
     add_template_flags(parser)
-
-
-def add_template_flags(parser: ArgumentReader) -> None:
-    parser.add_argument(
-        "--template",
-        metavar="TEMPLATE",
-        default="",
-        help="the template of -o go-template or jsonpath, or the file with it",
-    )
-    parser.add_switch(
-        "--allow-missing-template-keys",
-        default=True,
-        help="print fields that an object does not have as if they were empty",
-    )
-
-
-def choice_of(options: argparse.Namespace) -> Choice:
-    """The output that these flags ask for; a command need not have them all."""
-    return Choice(
-        options.output,
-        getattr(options, "template", ""),
-        not getattr(options, "no_headers", False),
-        getattr(options, "show_managed_fields", False),
-        getattr(options, "allow_missing_template_keys", True),
-    )
 
 
 def check_output(invocation: Invocation) -> None:
@@ -101,7 +78,7 @@ def _printer(invocation: Invocation) -> Printer:
     options = invocation.options
     printer: Printer | None = getattr(options, "printer", None)
     if printer is None:
-        printer = options.printer = printer_for(choice_of(options))
+        printer = options.printer = printers.printer_for(choice_of(options))
     return printer
 
 

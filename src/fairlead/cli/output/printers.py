@@ -3,47 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairlead.base.terminal import printable
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.output import custom_columns, documents, go_templates, jsonpath
+from fairlead.cli.output.flags import FORMATS, Choice
 
 Object = dict[str, Any]
 
-FORMATS = (
-    "custom-columns",
-    "custom-columns-file",
-    "go-template",
-    "go-template-file",
-    "json",
-    "jsonpath",
-    "jsonpath-as-json",
-    "jsonpath-file",
-    "name",
-    "wide",
-    "yaml",
-)
 _OLD = {"template": "go-template", "templatefile": "go-template-file"}
-
-
-class Choice(NamedTuple):
-    """The output flags of a command."""
-
-    output: str = ""
-    template: str = ""
-    headers: bool = True
-    managed_fields: bool = False
-    missing_keys: bool = True  # whether templates may name fields that an object does not have
 
 
 # Formats an object or list as text with a final line break; raises CommandFailed.
 Printer = Callable[[Object], str]
-
-
-def is_table(output: str) -> bool:
-    """Whether the format is a table, which the server makes."""
-    return output in ("", "wide")
 
 
 def printer_for(choice: Choice) -> Printer:

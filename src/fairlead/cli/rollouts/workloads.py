@@ -8,8 +8,8 @@ from typing import Any
 from fairlead.base.dialect import Dialect
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError, CommandFailed
+from fairlead.cli.file_flags import add_file_flags
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.output.formats import check_output, show_result
 from fairlead.cli.resolution import ResolvedObject
 from fairlead.cli.selection import select_objects

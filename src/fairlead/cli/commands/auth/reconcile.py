@@ -9,8 +9,8 @@ from fairlead.auth.authorization.coverage import TooManyRules
 from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError, CommandFailed
+from fairlead.cli.file_flags import add_file_flags
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.manifests import add_file_flags
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
 from fairlead.cli.permissions.reconciliation import MERGES, Merge, merged_role
 from fairlead.cli.resolution import ResolvedObject, Resolver, files_of, require_name

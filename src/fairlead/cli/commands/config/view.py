@@ -12,7 +12,7 @@ from fairlead.cli.commands.config.files import Files
 from fairlead.cli.commands.config.properties import ENTRIES, Kinds
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.output.formats import add_template_flags, choice_of
+from fairlead.cli.output.flags import add_template_flags, choice_of
 from fairlead.cli.output.printers import printer_for
 from fairlead.client.access.exec_config import default_mode
 from fairlead.client.access.files import SECTIONS, Configuration, Entry
