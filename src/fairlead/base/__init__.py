@@ -1,7 +1,7 @@
 """Utilities for every other package. Imports no other package of fairlead.
 
 - `clock`: the server's time, which tests can move
-- `errors`: Status errors, the one format of every refused request
+- `errors`, `reasons`: Status errors, the one format of every refused request
 - `dialect`: the names and switches in which the two dialects differ
 - `budget`, `meter`: limits of CPU time and memory per request; offloads long work to threads
 - `waiting`: work in steps that mostly need not wait

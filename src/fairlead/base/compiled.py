@@ -4,7 +4,7 @@ which compilers."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,15 +16,15 @@ else:
         return lambda defined: defined
 
 
+_PACKAGE = Path(__file__).parents[1]
 # Any module of the compiled set: either all of them are compiled or none is
 # (building/fairlead_build.py).
-_ONE = "fairlead.codec.types.decode"
+_ONE = "codec/types/decode"
 
 
 def is_compiled() -> bool:
     """Find the module's file, without importing it."""
-    spec = find_spec(_ONE)
-    return spec is not None and not str(spec.origin).endswith(".py")
+    return any((_PACKAGE / f"{_ONE}{suffix}").exists() for suffix in EXTENSION_SUFFIXES)
 
 
 def compiler() -> str:
@@ -32,4 +32,4 @@ def compiler() -> str:
     package is plain Python."""
     if not is_compiled():
         return "none"
-    return Path(__file__).parents[1].joinpath("compiler.txt").read_text().strip()
+    return _PACKAGE.joinpath("compiler.txt").read_text().strip()

@@ -16,22 +16,6 @@ MAX_CAUSE_LENGTH = MAX_QUOTED_LENGTH
 MAX_FIELD_LENGTH = 4096
 MAX_MESSAGE_LENGTH = 512 * 1024
 
-# The default reason of a status code.
-REASONS = {
-    400: "BadRequest",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "NotFound",
-    405: "MethodNotAllowed",
-    409: "Conflict",
-    410: "Expired",
-    422: "Invalid",
-    429: "TooManyRequests",
-    500: "InternalError",
-    503: "ServiceUnavailable",
-    504: "Timeout",
-}
-
 STATUS_HEAD: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
 
 

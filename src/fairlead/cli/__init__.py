@@ -7,7 +7,7 @@
 - `commands/`: one module per client command, with `add_flags` and `run`
 - `arguments`, `connection_flags`, `parser`: flags
 - `invocation`: the options, client and output of a running command
-- `targets`, `selection`, `manifests`, `resolution`: from words to objects
+- `targets`, `selection`, `file_flags`, `manifests`, `resolution`: from words to objects
 - `write_options`, `error_messages`, `errors`: options of writes, and error messages
 - `output/`: tables, JSON, YAML, JSONPath
 - `get/`, `describe/`, `explain/`, `feed/`, `relations/`, `ownership/`, `versions/`:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import dataclass, field
 from typing import TextIO, cast
 
 from fairlead.base.terminal import OWN, GuardedStream, guarded, printable
@@ -89,13 +88,13 @@ class Paint:
         return f"{OWN}[{';'.join(codes)}m{text}{OWN}[0m"
 
 
-@dataclass(slots=True)
 class Invocation:
     """The flags of a command, its output, and its client, which is created on first use."""
 
-    options: argparse.Namespace
-    screen: Screen = field(default_factory=Screen)
-    _client: Client | None = None
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.screen = Screen()
+        self._client: Client | None = None
 
     @property
     def client(self) -> Client:

@@ -13,7 +13,7 @@ from fairlead.cli import suggestions
 _COLUMN = 34
 _WIDTH = 100
 _MAX_WORD_LENGTH = 300
-_FLAGS = re.compile(r"^  (-\S+(?:, -\S+)*)", re.MULTILINE)  # in the help
+_FLAGS = r"(?m)^  (-\S+(?:, -\S+)*)"  # in the help
 
 
 class Parser(argparse.ArgumentParser):
@@ -39,7 +39,9 @@ class Parser(argparse.ArgumentParser):
         name = word.partition("=")[0][:_MAX_WORD_LENGTH]
         if not name.startswith("-"):
             return f"unexpected argument {name!r}"
-        shown = (names for line in _FLAGS.findall(self.format_help()) for names in line.split(", "))
+        shown = (
+            names for line in re.findall(_FLAGS, self.format_help()) for names in line.split(", ")
+        )
         return suggestions.unknown_flag(name, shown)
 
 

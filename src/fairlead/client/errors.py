@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from fairlead.base.errors import REASONS
+from fairlead.base.reasons import REASONS
 from fairlead.wire.outgoing.response import WORDS
 
 

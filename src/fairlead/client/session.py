@@ -33,7 +33,7 @@ _MAX_PAUSE = 30.0
 _SECONDS_TO_CONNECT = 30.0
 _MAX_CONCURRENT = 64  # concurrent requests other than streams
 _PATH = "%/?#[]@!$&'()*+,;=:~"  # characters not escaped in a path
-_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
+_WARNING = r'299 \S+ "((?:[^"\\]|\\.)*)"'
 
 
 class Request(NamedTuple):
@@ -186,8 +186,9 @@ class Session:
         raise AssertionError
 
     def _warn(self, connection: Connection) -> None:
-        if self.on_warning is not None:
-            for text in _WARNING.findall(_headers(connection).get("warning", "")):
+        warnings = _headers(connection).get("warning")
+        if warnings and self.on_warning is not None:
+            for text in re.findall(_WARNING, warnings):
                 self.on_warning(re.sub(r"\\(.)", r"\1", text))
 
     async def _refusal(self, connection: Connection) -> ApiError:

@@ -9,7 +9,8 @@ from typing import Protocol
 from fairlead.api.answers import Answer, Verb
 from fairlead.api.representation import item_answer
 from fairlead.api.request import Request
-from fairlead.base.errors import REASONS, StatusError, not_found
+from fairlead.base.errors import StatusError, not_found
+from fairlead.base.reasons import REASONS
 from fairlead.base.waiting import result_of
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation

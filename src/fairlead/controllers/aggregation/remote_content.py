@@ -12,8 +12,9 @@ import orjson
 
 from fairlead.auth.authentication.user import User
 from fairlead.base.dialect import Dialect
-from fairlead.base.errors import REASONS, StatusError
+from fairlead.base.errors import StatusError
 from fairlead.base.meter import SizeLimitExceeded
+from fairlead.base.reasons import REASONS
 from fairlead.codec.bodies import check_values
 from fairlead.codec.types.names import path_segment
 from fairlead.controllers.aggregation.calls import ExtensionCalls
