@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 
 import pytest
+import yaml
 from support.commands import Commands
+from support.manifests import config_map, text
 
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import UsageError
@@ -96,3 +99,30 @@ def test_what_is_not_understood_is_told_as_people_know_it(
 def test_flags_may_stand_between_the_words_of_a_command(fairlead: Commands) -> None:
     wanted = fairlead("config", "current-context")
     assert fairlead("config", "--kubeconfig", str(fairlead.config), "current-context") == wanted
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("apply", "-n", "{namespace}", "view-last-applied", "cm/a"),
+        ("apply", "-n{namespace}", "view-last-applied", "cm/a"),
+        ("apply", "-o", "yaml", "--namespace={namespace}", "view-last-applied", "cm/a"),
+        ("apply", "-f", "view-last-applied", "view-last-applied"),  # first a file, then the command
+    ],
+)
+def test_flags_may_stand_before_a_command_of_a_command(
+    fairlead: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "view-last-applied").write_text(text(config_map("a", x="1")))
+    fairlead("apply", "--client-side", "-f", "view-last-applied")
+    named = [word.format(namespace=fairlead.space.name) for word in words]
+    assert yaml.safe_load(fairlead(*named))["data"] == {"x": "1"}
+
+
+def test_a_flag_before_a_command_of_a_command_must_be_one_of_its_flags(fairlead: Commands) -> None:
+    ran = fairlead.run("apply", "--prune", "view-last-applied", "cm/a")
+    assert (ran.code, ran.errors) == (
+        1,
+        "error: unknown flag: --prune\nSee 'fairlead apply view-last-applied --help' for usage.\n",
+    )

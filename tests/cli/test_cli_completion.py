@@ -59,6 +59,9 @@ def test_flags_and_their_values(typing: Typing) -> None:
     ]
     assert typing("api-resources", "-o", "") == ["wide", "name"]
     assert typing("completion", "z") == ["zsh"]
+    assert typing("apply", "-n", "default", "set-last-applied", "--create-a") == [
+        "--create-annotation"
+    ]
 
 
 def test_kinds(typing: Typing) -> None:

@@ -100,6 +100,14 @@ class ArgumentReader(argparse.ArgumentParser):
             else:
                 self.add_switch(name, help=_WITHOUT_EFFECT)
 
+    def valued(self) -> set[str]:
+        """The names of the flags that take the next word as their value."""
+        return {
+            name
+            for name, action in self.flags.items()
+            if action.nargs != 0 and name not in self._bare
+        }
+
     def unused(self, names: Sequence[str]) -> list[str]:
         """The subset of these flag names that the command does not define."""
         return [name for name in names if name not in self.flags]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from importlib import import_module
 
 from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.catalog import COMMANDS, GROUPS, module_of
 from fairlead.cli.errors import UsageError
 from fairlead.client.access.loader import load_access
 from fairlead.client.access.model import Access
@@ -60,11 +62,26 @@ def add_connection_flags(parser: ArgumentReader) -> None:
         parser.add_switch(*free, help="do not verify the server's certificate")
 
 
-def move_flags_to_end(words: Sequence[str]) -> list[str]:
-    """Move connection flags from before the command to the end of its words (before `--`)."""
+def subcommand_first(words: Sequence[str]) -> list[str]:
+    """Move flags behind the subcommand that they precede: `apply -n a view-last-applied`."""
+    command, *rest = words
+    if command in GROUPS:
+        return [command, *move_flags_to_end(rest)]
+    if not any(f"{command} {word}" in COMMANDS for word in rest[1:]):
+        return [*words]
+    reader = ArgumentReader(words=rest)  # only the flags of the command say which take a value
+    import_module(module_of(command)).add_flags(reader)
+    add_connection_flags(reader)
+    moved = move_flags_to_end(rest, reader.valued())
+    return [command, *moved] if f"{command} {moved[0]}" in COMMANDS else [*words]
+
+
+def move_flags_to_end(words: Sequence[str], valued: Collection[str] = VALUED) -> list[str]:
+    """Move flags from before the command to the end of its words (before `--`). The flags in
+    `valued` take the next word as their value."""
     index = 0
     while index < len(words) and words[index].startswith("-"):
-        index += 2 if words[index] in VALUED else 1
+        index += 2 if words[index] in valued else 1
     rest = list(words[index:])
     end = rest.index("--") if "--" in rest else len(rest)
     return [*rest[:end], *words[:index], *rest[end:]]

@@ -17,8 +17,8 @@ from importlib import import_module
 from fairlead.base.terminal import printable
 from fairlead.cli import error_messages, similar_objects, suggestions
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.catalog import COMMANDS, GROUPS, command_of, module_of
-from fairlead.cli.connection_flags import add_connection_flags, move_flags_to_end
+from fairlead.cli.catalog import COMMANDS, command_of, module_of
+from fairlead.cli.connection_flags import add_connection_flags, subcommand_first
 from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
@@ -32,8 +32,7 @@ EXPECTED = (AccessError, ApiError, InvalidName, Unreachable, UnknownKind, Unknow
 def run_command(program: str, words: Sequence[str]) -> int:
     """Run a command and return the exit code. The first word is a command, or a group followed by
     the command."""
-    if words[0] in GROUPS:
-        words = [words[0], *move_flags_to_end(words[1:])]
+    words = subcommand_first(words)
     name = command_of(words)
     module = import_module(module_of(name)) if name in COMMANDS else None
     if not gc.isenabled():  # `main` disabled it for the imports

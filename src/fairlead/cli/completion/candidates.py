@@ -12,7 +12,11 @@ from typing import NamedTuple
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.catalog import COMMANDS, GROUPS, SERVER_SIDE, command_of, module_of
 from fairlead.cli.completion.offers import CandidateSource, offers_for, value_offers
-from fairlead.cli.connection_flags import add_connection_flags, move_flags_to_end
+from fairlead.cli.connection_flags import (
+    add_connection_flags,
+    move_flags_to_end,
+    subcommand_first,
+)
 from fairlead.cli.errors import UsageError
 
 _TIMEOUT = 3.0  # seconds to wait for the server
@@ -51,6 +55,7 @@ def _offered(words: list[str]) -> Iterator[tuple[str, str]]:
         return _matching(_commands(), current)
     if before[0] in GROUPS and len(before) == 1:
         return _matching(_members(before[0]), current)
+    before = subcommand_first(before)
     name = command_of(before)
     if name not in COMMANDS:
         return iter(())
