@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import subprocess
 from collections.abc import Callable
 from functools import partial
@@ -160,6 +161,24 @@ def test_a_cron_job_is_suspended_and_run_now(returning: Visit, kubernetes: Space
     assert job["metadata"]["ownerReferences"][0]["name"] == "nightly"
     runs = visitor.page.get_by_role("table", name="Runs")
     expect(runs.get_by_role("link", name=name)).to_be_visible()
+
+
+@pytest.mark.parametrize("end", ["Complete", "Failed"])
+def test_a_job_that_has_ended_is_neither_suspended_nor_resumed(
+    returning: Visit, kubernetes: Space, end: str
+) -> None:
+    jobs = kubernetes.collection("jobs", "batch")
+    pod = {"spec": {"containers": [container()], "restartPolicy": "Never"}}
+    jobs.create("once", spec={"template": pod})
+    visitor = returning(kubernetes.server, route(kubernetes, "jobs", "once", "batch"))
+    offered = actions(visitor).get_by_role("button")
+    expect(offered.filter(has_text="Suspend")).to_be_visible()
+    condition = {"type": end, "status": "True"}
+    path = jobs.item("once", "status")
+    change = {"status": {"conditions": [condition]}}
+    assert kubernetes.client.patch(path, change).status == 200
+    expect(offered.filter(has_text=re.compile("Suspend|Resume"))).to_have_count(0)
+    expect(offered.filter(has_text="Delete")).to_be_visible()
 
 
 def test_a_node_is_drained_and_takes_pods_again(visit: Visit, pods: Pods) -> None:

@@ -219,6 +219,14 @@ function workloadState(object, wanted = 0, ready = 0) {
 }
 
 /**
+ * Whether a job has come to its end.
+ * @param {any} job
+ */
+export function isFinished(job) {
+  return ["Complete", "Failed"].some((type) => condition(job, type)?.status === "True");
+}
+
+/**
  * @param {any} job
  * @returns {State}
  */

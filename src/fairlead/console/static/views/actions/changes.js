@@ -3,6 +3,7 @@
 import { getJson } from "../../core/api.js";
 import { h } from "../../core/dom.js";
 import { objectPath } from "../../core/paths.js";
+import { isFinished } from "../../core/states.js";
 import { labelled } from "../../parts/bits.js";
 import { allOf, commands, each, merge, referenceOf } from "./parts.js";
 
@@ -78,15 +79,20 @@ export const restart = {
  * @param {string} title
  * @param {string[]} keys
  * @param {[field: string, value: boolean]} field
- * @param {{says: string, done: string, words: (target: Target) => string[]}} told
+ * @param {{
+ *   says: string,
+ *   done: string,
+ *   words: (target: Target) => string[],
+ *   unless?: (object: any) => boolean,
+ * }} told
  * @returns {Action}
  */
-function setting(title, keys, [field, value], { says, done, words }) {
+function setting(title, keys, [field, value], { says, done, words, unless }) {
   return {
     title,
     keys,
     needs: CHANGES,
-    fits: ({ spec = {} }) => Boolean(spec[field]) !== value,
+    fits: (object) => Boolean(object.spec?.[field]) !== value && !unless?.(object),
     deed: (targets, place) => ({
       title: `${title.replace("…", "")} ${allOf(targets)}?`,
       says: h("p", {}, says),
@@ -122,12 +128,14 @@ export const suspend = setting("Suspend…", SUSPENDED, ["suspend", true], {
   says: "A cron job starts no more jobs; a job ends its pods and starts none until it is resumed.",
   done: "is suspended",
   words: patching("suspend", true),
+  unless: isFinished,
 });
 
 export const unsuspend = setting("Resume…", SUSPENDED, ["suspend", false], {
   says: "It goes on from now.",
   done: "is resumed",
   words: patching("suspend", false),
+  unless: isFinished,
 });
 
 export const cordon = setting("Cordon…", NODES, ["unschedulable", true], {
