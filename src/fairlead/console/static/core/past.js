@@ -61,6 +61,17 @@ export async function stateAt(path, revision, signal) {
 }
 
 /**
+ * When a revision was written; nothing if that is not known.
+ * @param {number} revision
+ * @param {string | undefined} namespace empty for all of them
+ * @param {AbortSignal} signal
+ */
+export async function timeOf(revision, namespace, signal) {
+  const { items } = await pastOf("", { namespace, limit: 1, before: revision + 1 }, signal);
+  return items.at(-1)?.time;
+}
+
+/**
  * What a list is asked with to be as it was at a revision; nothing for 0.
  * @param {number | string} revision
  * @returns {Record<string, string>}

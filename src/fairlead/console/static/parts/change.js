@@ -2,7 +2,7 @@
 
 import { h } from "../core/dom.js";
 import { actorOf, managerOf } from "../core/past.js";
-import { clock } from "../core/time.js";
+import { age, clock } from "../core/time.js";
 import { faint } from "./bits.js";
 
 /** @import {Change, Loss} from "../core/past.js" */
@@ -21,6 +21,16 @@ export function inShort(change) {
   const manager = change.user && managerOf(change);
   const as = manager ? ` as ${manager}` : "";
   return `${DONE[change.type]} ${clock(change.time)} by ${actorOf(change)}${as}`;
+}
+
+/**
+ * What is said above a view of the past.
+ * @param {number} revision
+ * @param {string} [time] when it was written
+ */
+export function howItWas(revision, time) {
+  const when = time ? `at ${clock(time)}, ${age(time, Date.now())} ago` : "at an unknown time";
+  return `This is how it was ${when} (revision ${revision}). `;
 }
 
 /**

@@ -8,6 +8,8 @@ import { objectRoute } from "../core/paths.js";
 /** @import {Near} from "../core/near.js" */
 /** @import {Named} from "../core/paths.js" */
 
+const SUMMARY = /^#\/objects(\/[^/?]+){4}$/; // the route of an object
+
 /**
  * With the kind in front of the name.
  * @param {Kind} kind
@@ -32,4 +34,18 @@ export function nearLink(near, key, name, text = name, namespace = near.namespac
   if (!kind) return h("span", {}, text);
   const named = { namespace: kind.namespaced ? namespace : "", name };
   return h("a", { href: objectRoute(kind, named) }, text);
+}
+
+/**
+ * Let links to objects inside a view of the past lead to how those were.
+ * @param {Element} element
+ * @param {() => number} revision that is shown
+ */
+export function stayThen(element, revision) {
+  const lead = (/** @type {Event} */ { target }) => {
+    const link = target instanceof Element ? target.closest("a") : null;
+    const route = link?.getAttribute("href") ?? "";
+    if (SUMMARY.test(route)) link?.setAttribute("href", `${route}?at=${revision()}`);
+  };
+  element.addEventListener("click", lead, { capture: true });
 }

@@ -56,11 +56,17 @@ export function ago(moment) {
  * @param {AbortSignal} signal
  */
 export function keepAges(host, signal) {
-  const timer = setInterval(() => {
-    for (const one of host.querySelectorAll("time")) {
-      const text = age(one.dateTime);
-      if (one.textContent !== text) one.textContent = text;
-    }
-  }, TICK);
+  const timer = setInterval(() => renewAges(host), TICK);
   signal.addEventListener("abort", () => clearInterval(timer));
+}
+
+/**
+ * Tell all ages as of now, or of the moment that is shown.
+ * @param {Element} host
+ */
+export function renewAges(host) {
+  for (const one of host.querySelectorAll("time")) {
+    const text = age(one.dateTime);
+    if (one.textContent !== text) one.textContent = text;
+  }
 }

@@ -3,12 +3,15 @@
 import { fill, h } from "../core/dom.js";
 import { bind } from "../core/keys.js";
 import { momentOf } from "../core/moments.js";
+import { revisionOf } from "../core/past.js";
 import { keep } from "../core/router.js";
 import { clock } from "../core/time.js";
 import { TimeAxis } from "./axis.js";
 import { bar, faint } from "./bits.js";
+import { inShort } from "./change.js";
 import { say } from "./messages.js";
 
+/** @import {Change} from "../core/past.js" */
 /** A moment; `says` tells what happened then. @typedef {{revision: number, says: string, time?: string}} Point */
 
 const MARKS = 200; // points that have a mark on the slider
@@ -215,6 +218,25 @@ export class Timeline extends EventTarget {
     fill(this.place, text ? text.filter(Boolean).join(" · ") : "");
     this.dispatchEvent(new Event("moved"));
   }
+}
+
+/**
+ * A point for every revision of the changes of many objects, and one for what was before them.
+ * @param {Change[]} changes oldest first
+ * @param {number} since the revision before the first of them
+ * @returns {Point[]}
+ */
+export function pointsOf(changes, since) {
+  /** @type {Point[]} */
+  const points = [{ revision: since, says: "before all that is known here" }];
+  for (const change of changes) {
+    const revision = revisionOf(change);
+    if (revision !== points[points.length - 1].revision) {
+      const says = `${change.kind} ${change.name} ${inShort(change)}`;
+      points.push({ revision, says, time: change.time });
+    }
+  }
+  return points;
 }
 
 /** @param {number | undefined} time in milliseconds */

@@ -2,29 +2,36 @@
 
 import { fill, h } from "../core/dom.js";
 import { Feed } from "../core/feed.js";
+import { bind } from "../core/keys.js";
 import { Rights } from "../core/rights.js";
-import { keyOf } from "../core/states.js";
-import { keepAges, redraw } from "../parts/steady.js";
-import * as cards from "./overview/cards.js";
+import { go } from "../core/router.js";
+import { keepAges } from "../parts/steady.js";
+import { Board } from "./overview/board.js";
 import { Notes } from "./overview/notes.js";
-import { SECTIONS, Survey } from "./overview/survey.js";
+import { Survey } from "./overview/survey.js";
+import { PastOverview } from "./overview/then.js";
 
 /** @import {Place} from "../app.js" */
-/** @import {Finding} from "./overview/survey.js" */
 
-const RECENT = 12; // changes that are shown
+const FIRST = 12; // changes to begin with
 const KEPT = 500; // changes between two frames of which each is heeded
+const THEN = "#/overview?at=now"; // the past, beginning with how it is
 
 /** @param {Place} place */
-export async function show(place) {
-  const { host, catalogue, namespace, signal } = place;
+export function show(place) {
   place.title("Overview");
+  return place.route.query.has("at") ? new PastOverview(place).load() : showNow(place);
+}
+
+/** @param {Place} place */
+async function showNow(place) {
+  const { host, catalogue, namespace, signal } = place;
   const board = new Board(place);
-  fill(host, board.elements());
+  fill(host, board.elements(!catalogue.about.foreign && wayBack(signal)));
   keepAges(host, signal);
   const rights = await Rights.load(catalogue, namespace, signal);
   const survey = new Survey(catalogue, namespace, rights);
-  const feed = new Feed(namespace, RECENT, KEPT);
+  const feed = new Feed(namespace, FIRST, KEPT);
   const notes = new Notes(catalogue, namespace, rights);
   survey.addEventListener("changed", () => board.showSurvey(survey));
   notes.addEventListener("changed", () => board.showNotes(notes));
@@ -33,6 +40,12 @@ export async function show(place) {
   void feed.run(signal);
   void notes.run(signal);
   await survey.run(signal);
+}
+
+/** @param {AbortSignal} signal */
+function wayBack(signal) {
+  bind({ key: "@", says: "go to a moment of the past", run: () => go(THEN) }, signal);
+  return h("a", { class: "button", href: THEN, title: "Go to a moment (@)" }, "As it was…");
 }
 
 /**
@@ -53,122 +66,6 @@ function heed(feed, survey, board) {
     else if (isFed !== wasFed || fresh > KEPT) survey.touchAll();
     else if (fresh) for (const one of feed.changes.slice(-fresh)) survey.touch(one);
     wasFed = survey.isFed = isFed;
-    board.recent.show(feed.changes.slice(-RECENT).reverse());
+    board.showChanges(feed.changes);
   });
-}
-
-/** What is seen of it all. */
-class Board {
-  verdict = h("span", { role: "status" });
-  /** @type {{keys: readonly string[], card: cards.Card<Finding>}[]} */
-  sections = SECTIONS.map(([title, keys]) => ({
-    keys,
-    card: new cards.Card(title, cards.findingTable),
-  }));
-  ending = new cards.Card("Deletions that are held up", cards.findingTable);
-  denied = new cards.Card("Requests that were denied", cards.deniedTable);
-  unseen = new cards.Card("Not looked at", cards.noteList);
-  counts = new cards.Card("Objects", cards.countList);
-  #failing = 0;
-  #found = 0;
-  /** @type {Survey | null} */
-  #survey = null;
-
-  /** @param {Place} place */
-  constructor({ catalogue }) {
-    this.catalogue = catalogue;
-    const dialect = `dialect ${catalogue.about.dialect}`;
-    this.warnings = new cards.Card("Recent warnings", (/** @type {any[]} */ events) =>
-      cards.warningTable(catalogue, events),
-    );
-    this.recent = new cards.Card("Recent changes", (/** @type {any[]} */ items) =>
-      cards.changeList(catalogue, items),
-    );
-    this.health = new cards.Card("Health", (/** @type {string[]} */ [version, ...failing]) =>
-      cards.healthList(`${version}, ${dialect}`, failing),
-    );
-  }
-
-  elements() {
-    const sections = this.sections.map((one) => one.card);
-    const wrong = [...sections, this.ending, this.denied, this.warnings, this.unseen];
-    const around = [this.health, this.recent, this.counts];
-    return [
-      h("div", { class: "bar" }, h("h1", {}, "Overview"), this.verdict),
-      h(
-        "div",
-        { class: "overview" },
-        [wrong, around].map((column) =>
-          h(
-            "div",
-            { class: "stack" },
-            column.map((card) => card.element),
-          ),
-        ),
-      ),
-    ];
-  }
-
-  /** @param {Survey} survey */
-  showSurvey(survey) {
-    const looks = [...survey.looks];
-    const ending = looks.flatMap(([, look]) => look.ending);
-    let count = ending.length;
-    this.ending.show(ending, ending.length);
-    for (const { keys, card } of this.sections) {
-      const wrong = looks
-        .filter(([kind]) => keys.includes(keyOf(this.catalogue, kind)))
-        .flatMap(([, look]) => look.wrong);
-      count += wrong.length;
-      // "bad" comes before "warn".
-      card.show(
-        wrong.sort((a, b) => a.state.tone.localeCompare(b.state.tone)),
-        wrong.length,
-      );
-    }
-    this.unseen.show(survey.notes());
-    const counts = looks.map(([kind, look]) => ({ kind, count: look.count }));
-    this.counts.show(counts.filter((one) => one.count).sort(byName));
-    this.#survey = survey;
-    this.#found = count;
-    this.#judge();
-  }
-
-  /** @param {Notes} notes */
-  showNotes(notes) {
-    this.#failing = notes.failing.length;
-    this.denied.show(notes.denied, notes.denied.length);
-    this.warnings.show(notes.warnings, notes.warnings.length);
-    this.health.show([notes.version, ...notes.failing]);
-    this.#judge();
-  }
-
-  #judge() {
-    if (!this.#survey) return;
-    redraw(this.verdict, verdictOf(this.#survey, this.#found + this.#failing), ([tone, text]) =>
-      h("span", { class: tone }, text),
-    );
-  }
-}
-
-/**
- * The tone of it, and the words.
- * @param {Survey} survey
- * @param {number} count of what is wrong
- */
-function verdictOf(survey, count) {
-  const scope = survey.hidden.length ? " in what you may see" : "";
-  if (count) return ["bad", `${count} ${count === 1 ? "thing is" : "things are"} wrong${scope}`];
-  if (!survey.looks.size) return ["warn", "you may not look at anything here"];
-  const isPartial = [...survey.looks.values()].some((one) => one.problem);
-  if (isPartial) return ["warn", "not all could be looked at"];
-  return survey.isWhole ? ["good", `nothing is wrong${scope}`] : ["faint", "looking…"];
-}
-
-/**
- * @param {{kind: {kind: string}}} a
- * @param {{kind: {kind: string}}} b
- */
-function byName(a, b) {
-  return a.kind.kind.localeCompare(b.kind.kind);
 }

@@ -6,15 +6,14 @@ import { kindOf, revisionOf } from "../core/past.js";
 import { objectPath, objectRoute } from "../core/paths.js";
 import { Scene } from "../core/scene.js";
 import { bar, faint } from "../parts/bits.js";
-import { inShort, lostBefore, told } from "../parts/change.js";
+import { lostBefore, told } from "../parts/change.js";
 import { Compared } from "../parts/compared.js";
 import { refill } from "../parts/focus.js";
 import { guarded } from "../parts/messages.js";
-import { Timeline } from "../parts/timeline.js";
+import { pointsOf, Timeline } from "../parts/timeline.js";
 
 /** @import {Place} from "../app.js" */
 /** @import {Kind} from "../core/kinds.js" */
-/** @import {Point} from "../parts/timeline.js" */
 /** @import {Change} from "../core/past.js" */
 /** @import {Named} from "../core/paths.js" */
 /** @import {Marked, Thing} from "../core/scene.js" */
@@ -90,18 +89,9 @@ class TravelView {
     const { feed } = this;
     // After a gap nothing fits together: look at everything again.
     if (feed.gaps.length) return void window.dispatchEvent(new HashChangeEvent("hashchange"));
-    /** @type {Point[]} */
-    const points = [{ revision: feed.since, says: "before all that is known here" }];
-    for (const change of feed.changes) {
-      const revision = revisionOf(change);
-      if (revision !== points[points.length - 1].revision) {
-        const says = `${change.kind} ${change.name} ${inShort(change)}`;
-        points.push({ revision, says, time: change.time });
-      }
-    }
     this.scene.take(feed.changes);
     this.#tellState();
-    this.timeline.set(points);
+    this.timeline.set(pointsOf(feed.changes, feed.since));
   }
 
   #tellState() {
@@ -125,8 +115,11 @@ class TravelView {
     const here = this.feed.changes.filter((one) => revisionOf(one) === at.revision);
     const done = here.slice(0, AT_ONCE).map((one) => this.#done(one));
     const more = here.length > AT_ONCE && faint(`and ${here.length - AT_ONCE} more at once`);
-    const map = h("a", { class: "inline", href: `#/map?at=${at.revision}` }, "As a map");
-    fill(this.facts, done.length ? done : faint(at.says), more, bar(map));
+    const views = [
+      ["#/overview", "As an overview"],
+      ["#/map", "As a map"],
+    ].map(([to, text]) => h("a", { class: "inline", href: `${to}?at=${at.revision}` }, text));
+    fill(this.facts, done.length ? done : faint(at.says), more, bar(...views));
     const sections = [...this.scene.between(from, at.revision)].flatMap(([title, found]) =>
       this.#kind(title, found),
     );

@@ -2,20 +2,19 @@
 
 import { isAborted, reasonOf } from "../../core/api.js";
 import { fill, h } from "../../core/dom.js";
-import { pastOf, revisionOf, stateAt } from "../../core/past.js";
+import { pastOf, revisionOf, stateAt, timeOf } from "../../core/past.js";
 import { objectRoute } from "../../core/paths.js";
 import { keyOf, stateOf } from "../../core/states.js";
 import { Subject } from "../../core/subject.js";
-import { age, clock, showMoment } from "../../core/time.js";
-import { inShort, lostBefore } from "../../parts/change.js";
+import { showMoment } from "../../core/time.js";
+import { howItWas, inShort, lostBefore } from "../../parts/change.js";
+import { stayThen } from "../../parts/links.js";
 import { problem } from "../../parts/messages.js";
 import { Timeline } from "../../parts/timeline.js";
 import { showCards } from "./summary.js";
 
 /** @import {Place} from "../../app.js" */
 /** @import {Point} from "../../parts/timeline.js" */
-
-const SUMMARY = /^#\/objects(\/[^/?]+){4}$/; // the route of an object
 
 export class PastSummary {
   #shown = 0;
@@ -33,7 +32,7 @@ export class PastSummary {
     this.note = h("p", { class: "faint" });
     this.body = h("div");
     this.timeline.addEventListener("moved", () => void this.#moved());
-    this.body.addEventListener("click", (event) => this.#stayThen(event), { capture: true });
+    stayThen(this.body, () => this.#shown);
     place.signal.addEventListener("abort", () => {
       this.#drawing.abort();
       showMoment(NaN);
@@ -54,23 +53,13 @@ export class PastSummary {
       points.push({
         revision: asked,
         says: "something else changed",
-        time: await this.#time(asked),
+        time: await timeOf(asked, subject.named.namespace, place.signal),
       });
       points.sort((a, b) => a.revision - b.revision);
     }
     this.timeline.set(points);
     // Who comes from how it is now wants to say when.
     if (String(asked) === subject.object?.metadata.resourceVersion) this.timeline.moment.focus();
-  }
-
-  /**
-   * When a revision was written, which something else changed.
-   * @param {number} revision
-   */
-  async #time(revision) {
-    const query = { namespace: this.subject.named.namespace, limit: 1, before: revision + 1 };
-    const { items } = await pastOf("", query, this.place.signal);
-    return items.at(-1)?.time;
   }
 
   async #moved() {
@@ -97,11 +86,10 @@ export class PastSummary {
    */
   #tell({ revision, time }, object) {
     const { kind, named } = this.subject;
-    const when = time ? `at ${clock(time)}, ${age(time, Date.now())} ago` : "at an unknown time";
     const state = object && stateOf(keyOf(this.place.catalogue, kind), object);
     fill(
       this.banner,
-      `This is how it was ${when} (revision ${revision}). `,
+      howItWas(revision, time),
       state?.word && [h("span", { class: `badge ${state.tone}` }, state.word), " "],
       h("a", { class: "inline", href: objectRoute(kind, named) }, "Show it as it is now"),
     );
@@ -117,16 +105,5 @@ export class PastSummary {
     const then = new Subject(kind, named);
     then.object = object;
     await showCards({ ...this.place, host: this.body, signal }, then, revision);
-  }
-
-  /**
-   * Links to other objects lead to how those were.
-   * @param {Event} event
-   */
-  #stayThen(event) {
-    if (!(event.target instanceof Element)) return;
-    const link = event.target.closest("a");
-    const route = link?.getAttribute("href") ?? "";
-    if (SUMMARY.test(route)) link?.setAttribute("href", `${route}?at=${this.#shown}`);
   }
 }

@@ -3,6 +3,7 @@
 
 import { ApiError, getJson, getText, isAborted, reasonOf } from "../../core/api.js";
 import { list } from "../../core/listing.js";
+import { exactly } from "../../core/past.js";
 import { collectionPath } from "../../core/paths.js";
 import { newestFirst } from "../../parts/rows.js";
 
@@ -44,7 +45,7 @@ export class Notes extends EventTarget {
     const tell = () => this.dispatchEvent(new Event("changed"));
     while (!signal.aborted) {
       if (!document.hidden) {
-        const others = [this.#warnings(signal), this.#denied(signal)];
+        const others = [this.loadWarnings(signal), this.#denied(signal)];
         await this.#health(signal);
         this.version = (await version).gitVersion ?? "";
         tell();
@@ -68,11 +69,14 @@ export class Notes extends EventTarget {
     }
   }
 
-  /** @param {AbortSignal} signal */
-  async #warnings(signal) {
+  /**
+   * @param {AbortSignal} signal
+   * @param {number} [revision] of the past; 0 for now
+   */
+  async loadWarnings(signal, revision = 0) {
     if (!this.events || !this.maySeeEvents) return;
     const path = collectionPath(this.events, this.namespace);
-    const query = { fieldSelector: "type=Warning" };
+    const query = { fieldSelector: "type=Warning", ...exactly(revision) };
     const found = await list(path, { query, maximum: MAX_EVENTS, signal }).catch(() => null);
     if (found) this.warnings = newestFirst(found.items).slice(0, SHOWN);
   }

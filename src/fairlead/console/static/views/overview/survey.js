@@ -3,9 +3,10 @@
 
 import { isAborted, reasonOf } from "../../core/api.js";
 import { list, metadataType } from "../../core/listing.js";
-import { revisionOf } from "../../core/past.js";
+import { exactly, revisionOf } from "../../core/past.js";
 import { collectionPath } from "../../core/paths.js";
 import { keyOf, stateOf } from "../../core/states.js";
+import { presentTime } from "../../core/time.js";
 
 /** @import {Catalogue, Kind} from "../../core/kinds.js" */
 /** @import {Change} from "../../core/past.js" */
@@ -70,11 +71,13 @@ export class Survey extends EventTarget {
    * @param {Catalogue} catalogue
    * @param {string} namespace
    * @param {Rights} rights
+   * @param {number} [revision] of the past; 0 for now
    */
-  constructor(catalogue, namespace, rights) {
+  constructor(catalogue, namespace, rights, revision = 0) {
     super();
     this.catalogue = catalogue;
     this.namespace = namespace;
+    this.revision = revision;
     const rank = (/** @type {Kind} */ kind) => WHOLE.indexOf(keyOf(catalogue, kind)) >>> 0;
     const kinds = catalogue.listed
       .filter((one) => one.verbs.includes("watch") && one.plural !== "events")
@@ -143,6 +146,17 @@ export class Survey extends EventTarget {
   }
 
   /**
+   * Look at all kinds once, as the past needs no more.
+   * @param {AbortSignal} signal
+   */
+  async once(signal) {
+    const kinds = [...this.looks.keys()];
+    while (kinds.length && !signal.aborted) {
+      await Promise.all(kinds.splice(0, AT_ONCE).map((kind) => this.#look(kind, signal)));
+    }
+  }
+
+  /**
    * Go on until aborted, and rest while nobody looks.
    * @param {AbortSignal} signal
    */
@@ -170,7 +184,8 @@ export class Survey extends EventTarget {
     const accept = isWhole ? undefined : metadataType(this.catalogue);
     try {
       const path = collectionPath(kind, this.namespace);
-      const { items, total, version } = await list(path, { accept, maximum: MAX_OBJECTS, signal });
+      const wanted = { accept, query: exactly(this.revision), maximum: MAX_OBJECTS, signal };
+      const { items, total, version } = await list(path, wanted);
       look.version = Number(version);
       look.count = total;
       look.unseen = total - items.length;
@@ -210,7 +225,7 @@ export class Survey extends EventTarget {
     if (deletionTimestamp) {
       // What ends in good time is no news.
       const end = this.#endOf(object.metadata);
-      if (finalizers?.length || end < Date.now()) look.ending.push(finding);
+      if (finalizers?.length || end < presentTime()) look.ending.push(finding);
       else look.nextEnd = Math.min(look.nextEnd, end);
     } else if (state.tone === "bad" || state.tone === "warn") {
       if (!(PARTS.includes(key) && ownerReferences?.length)) look.wrong.push(finding);
