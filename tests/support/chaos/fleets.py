@@ -134,7 +134,11 @@ class Workers(Fleet):
         await asyncio.to_thread(self.server.start)
 
     def workers(self) -> list[int]:
-        listed = Path(f"/proc/{self.server.pid}/task/{self.server.pid}/children").read_text()
+        """Return the pids of the workers, none while the server does not run."""
+        try:
+            listed = Path(f"/proc/{self.server.pid}/task/{self.server.pid}/children").read_text()
+        except OSError:
+            return []
         return [int(pid) for pid in listed.split()]
 
     def owner(self) -> int | None:
