@@ -29,7 +29,7 @@ export function presentTime() {
  */
 export function age(moment, now = presentTime()) {
   if (!moment) return "";
-  let seconds = Math.max(0, Math.round((now - Date.parse(moment)) / 1000));
+  let seconds = Math.max(0, Math.floor((now - Date.parse(moment)) / 1000));
   if (Number.isNaN(seconds)) return "";
   const parts = [];
   for (const [unit, length] of UNITS) {
