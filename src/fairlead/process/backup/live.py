@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -11,7 +11,9 @@ import orjson
 
 from fairlead.process.backup.journal import (
     IDLE_SECONDS,
+    NAMESPACES,
     encode_rows,
+    identity_of,
     timestamp,
 )
 from fairlead.storage.audience import Watcher
@@ -23,6 +25,15 @@ from fairlead.storage.version import Change, encoded_of
 _GATHERING_SECONDS = 0.02  # after a change, for others to join its batch
 _MAX_ROWS = 1000
 _BYTES_ON_LOOP = 256 * 1024  # are encoded on the event loop
+
+
+def identity(store: Store, dialect: str, apart: Iterable[Sequence[str]]) -> str:
+    """Return what identifies the main store, see `identity_of`."""
+    rows = (
+        Row(version.revision, NAMESPACES, version.key, 0, "", encoded_of(version.body or b""))
+        for version in store.collection(NAMESPACES).current("")
+    )
+    return identity_of(dialect, rows, apart)
 
 
 class LiveChanges:

@@ -16,7 +16,6 @@ from fairlead.api.streamed_answers import StreamedAnswer
 from fairlead.base.errors import bad_request, expired, store_unavailable, too_many_requests
 from fairlead.operations.api import Api
 from fairlead.process.backup import MEDIA_TYPE, PATH, archive, live
-from fairlead.process.backup.journal import NAMESPACES, identity_of
 from fairlead.storage.backend import Compacted, Row, StorageError
 from fairlead.storage.store import Store
 from fairlead.storage.version import Version, encoded_of
@@ -69,12 +68,10 @@ class BackupPage:
                 f" {store.floor} to {store.revision}"
             )
         request.exchange.no_deadline()
-        changes = live.LiveChanges(store, after, self._identity(), resources)
+        api = self._api
+        identity = live.identity(api.store, api.dialect.name, api.kept_apart().values())
+        changes = live.LiveChanges(store, after, identity, resources)
         return StreamedAnswer(self._followed(store, changes), media_type=MEDIA_TYPE)
-
-    def _identity(self) -> str:
-        namespaces = _rows([(NAMESPACES, self._api.store.collection(NAMESPACES).current(""))])
-        return identity_of(self._api.dialect.name, namespaces, self._api.kept_apart().values())
 
     def _store_of(self, resource: str) -> tuple[Store, Sequence[str]]:
         """Return the main store, or that of another cluster which keeps a resource, with all
