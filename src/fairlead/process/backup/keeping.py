@@ -163,6 +163,9 @@ class Keeper:
                     for number, cluster in enumerate(header.clusters)
                 ]
         except BaseExceptionGroup as failures:
+            this = asyncio.current_task()
+            if this is not None and this.cancelling():  # which the group hides if a task failed too
+                raise asyncio.CancelledError from None
             raise failures.exceptions[0] from None
         if all(task.result() for task in following):
             return True
