@@ -6,9 +6,10 @@ import argparse
 import asyncio
 import os
 import signal
+from collections.abc import Coroutine
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from fairlead.cli.failures import explain
 from fairlead.cli.parser import complain
@@ -30,6 +31,7 @@ from fairlead.storage.sqlite.migration import migrate_directory
 from fairlead.wire.outgoing.client_config import ClientConfig
 
 _BEARER = "Bearer "
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 def run(command: str, parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
@@ -37,7 +39,7 @@ def run(command: str, parser: argparse.ArgumentParser, options: argparse.Namespa
     partial output is left behind."""
     check(command, parser, options)
     progress = Progress(command, verbose=options.verbose)
-    before = {number: signal.signal(number, _stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.signal(number, _stop) for number in _SIGNALS}
     try:
         _COMMANDS[command](options, progress)
     except (BackupError, StorageError) as error:
@@ -59,6 +61,37 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
     raise SystemExit(128 + number)
 
 
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine. A signal cancels it before it is raised: an exception out of a handler would
+    hit whatever task runs."""
+    try:
+        number = asyncio.run(_until_signal(work))
+    finally:
+        for each in _SIGNALS:  # the loop has reset them
+            signal.signal(each, _stop)
+    if number:
+        _stop(number, None)
+
+
+async def _until_signal(work: Coroutine[Any, Any, None]) -> int:
+    """Await work, and return the signal that has ended it, 0 if none has."""
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
+    received: list[int] = []
+
+    def cancel(number: int) -> None:
+        received.append(number)
+        task.cancel()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, cancel, number)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not received:
+            raise
+    return received[0] if received else 0
+
+
 def _back_up(options: argparse.Namespace, progress: Progress) -> None:
     if options.verify:
         _verify(options.file)
@@ -66,7 +99,7 @@ def _back_up(options: argparse.Namespace, progress: Progress) -> None:
     origin = _origin(options)
     if not makes_series(options):
         with new_file(options.file) as file:
-            asyncio.run(origin.copy(file, progress))
+            _run(origin.copy(file, progress))
             file.flush()
             archive = Archive(options.file, file)
             count = archive.verify()
@@ -75,7 +108,7 @@ def _back_up(options: argparse.Namespace, progress: Progress) -> None:
         return
     plan = Plan(bool(options.follow), options.every or 0.0, options.keep or 0)
     keeper = Keeper(Series(options.file), origin, plan, progress, _tell)
-    asyncio.run(keeper.run())
+    _run(keeper.run())
 
 
 def _tell(text: str) -> None:

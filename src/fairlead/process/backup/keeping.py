@@ -156,18 +156,18 @@ class Keeper:
         """Append changes to the journals of a base until a newer one takes over (False), or there
         are no more (True)."""
         header = base.header()
+        following = [
+            asyncio.create_task(self._follow_cluster(base, number, cluster))
+            for number, cluster in enumerate(header.clusters)
+        ]
         try:
-            async with asyncio.TaskGroup() as tasks:
-                following = [
-                    tasks.create_task(self._follow_cluster(base, number, cluster))
-                    for number, cluster in enumerate(header.clusters)
-                ]
-        except BaseExceptionGroup as failures:
-            this = asyncio.current_task()
-            if this is not None and this.cancelling():  # which the group hides if a task failed too
-                raise asyncio.CancelledError from None
-            raise failures.exceptions[0] from None
-        if all(task.result() for task in following):
+            done, _ = await asyncio.wait(following, return_when=asyncio.FIRST_EXCEPTION)
+        finally:
+            for task in following:
+                task.cancel()
+            await asyncio.gather(*following, return_exceptions=True)
+        are_over = [task.result() for task in done]
+        if all(are_over):
             return True
         self._rotation = None
         return False
