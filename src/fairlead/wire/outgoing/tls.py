@@ -11,7 +11,7 @@ import os
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 _OWN_FILES = "/proc/self/fd"
 
@@ -119,11 +119,7 @@ async def secure(
     loop = asyncio.get_running_loop()
     try:
         transport = await loop.start_tls(
-            tcp,
-            protocol,
-            context,
-            server_hostname=_hostname(loop, name),
-            ssl_shutdown_timeout=seconds_to_part,
+            tcp, protocol, context, server_hostname=name, ssl_shutdown_timeout=seconds_to_part
         )
     except BaseException:
         tcp.abort()
@@ -131,11 +127,3 @@ async def secure(
     if transport is None:
         raise ConnectionResetError
     protocol.connection_made(Secured(tcp, transport))
-
-
-def _hostname(loop: asyncio.AbstractEventLoop, name: str) -> str:
-    """The name as bytes, where the loop is asyncio's own and takes them: for text, the ssl module
-    loads the codec of international names, which a command would notice. uvloop takes only text."""
-    if isinstance(loop, asyncio.BaseEventLoop) and name.isascii():
-        return cast(str, name.encode())
-    return name
