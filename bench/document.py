@@ -95,7 +95,7 @@ def rendered_beside(document: dict[str, Any]) -> str:
         title = BESIDE.get(name) or TARGETS[name].title
         figures = [number(row[who], row["unit"]) for who in ("ours", "reference")]
         ratio, limit = row["ratio"], row["limit"]
-        shown = _marked(round(ratio, 3), "", limit)
+        shown = f"**{ratio:.3f}**" if limit and ratio > limit else f"{ratio:.3f}"
         lines.append([title, *figures, shown, number(limit)])
     table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
     day, python, machine = document["when"][:10], document["python"], document["machine"]

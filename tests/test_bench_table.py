@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import json
 
-from bench.document import BEGIN, END, PAGE, PUBLISHED, missing, rendered
+from bench.document import (
+    BEGIN,
+    BEGIN_BESIDE,
+    END,
+    PAGE,
+    PUBLISHED,
+    PUBLISHED_BESIDE,
+    missing,
+    rendered,
+    rendered_beside,
+)
 from bench.objects import message, new, with_number
 from bench.quick import BASELINE, MAX_RATIO, table
 from bench.quick_cases import CASES
@@ -14,6 +24,13 @@ from bench.targets import TARGETS
 def test_the_table_is_what_the_kept_figures_say() -> None:
     _, _, rest = PAGE.read_text().partition(BEGIN)
     assert rest.partition(END)[0] == rendered(json.loads(PUBLISHED.read_text()))
+
+
+def test_the_table_beside_a_reference_is_what_the_kept_figures_say() -> None:
+    _, _, rest = PAGE.read_text().partition(BEGIN_BESIDE)
+    kept = json.loads(PUBLISHED_BESIDE.read_text())
+    assert rest.partition(END)[0] == rendered_beside(kept)
+    assert [row["name"] for row in kept["rows"] if row["error"]] == []
 
 
 def test_every_case_has_a_figure_and_says_what_bounds_it() -> None:
