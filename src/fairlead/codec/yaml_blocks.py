@@ -6,7 +6,6 @@ Takes an eighth of the CPU of libyaml, which `yaml_reader` uses for all other YA
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
@@ -15,7 +14,7 @@ from fairlead.codec.yaml_scalars import WORDS, plain
 
 _MAX_BYTES: Final = 256 * 1024
 _MAX_LEVELS: Final = 64
-_ITEM: Final = "- "
+_LONGEST_KEY: Final = 200
 # A key of any of the styles that are read here, with its colon.
 _KEY: Final = re.compile(
     r"""([A-Za-z_./][\w./-]{0,200}|"[^"\\]{0,200}"|'[^']{0,200}'):(?: |$)""", re.A
@@ -30,7 +29,7 @@ class OtherYamlError(Exception):
     """The text needs a whole YAML parser, or has an error."""
 
 
-def parse(raw: bytes, words: Mapping[str, Any] = WORDS) -> Any:
+def parse(raw: bytes, words: dict[str, Any] = WORDS) -> Any:
     """The value of a document, as `yaml_reader.load` returns it. Raises OtherYamlError for repeated
     keys too."""
     if len(raw) > _MAX_BYTES:
@@ -45,19 +44,24 @@ def parse(raw: bytes, words: Mapping[str, Any] = WORDS) -> Any:
 class _Blocks:
     """The lines of a document, read from the first to the last."""
 
-    def __init__(self, text: str, words: Mapping[str, Any]) -> None:
+    def __init__(self, text: str, words: dict[str, Any]) -> None:
         self._words = words
         self._lines = text.split("\n")
+        # Tabs, which texts may contain, and other line breaks, which none may, are not printable.
+        self._is_printable = text.replace("\n", "").isprintable()
         self._next = 0  # the line after the current one
         # The rest of the current line and its column, -1 behind the last line.
         self._text = ""
         self._column = -1
+        # The key of the current line and what follows it, after `_find_key`.
+        self._key = ""
+        self._rest = ""
 
     def document(self) -> Any:
         self._advance()
         if self._text == "---" and self._column == 0:
             self._advance()
-        if self._column < 0 or not self._begins_block():
+        if self._column < 0:
             raise OtherYamlError
         value = self._block(0)
         if self._column >= 0:
@@ -71,89 +75,113 @@ class _Blocks:
             line = lines[self._next]
             self._next += 1
             text = line.lstrip(" ")
-            if text and text[0] != "#":
-                if not text.isprintable():  # tabs and other line breaks among them
-                    raise OtherYamlError
-                self._column = len(line) - len(text)
-                self._text = text.rstrip(" ")
-                if self._column == 0 and text.startswith(("---", "...")) and self._next > 1:
-                    raise OtherYamlError
-                return
-            if text and not text.isprintable():
+            if not text:
+                continue
+            if not self._is_printable and not text.isprintable():
                 raise OtherYamlError
+            if text[0] == "#":
+                continue
+            self._column = len(line) - len(text)
+            self._text = text.rstrip(" ")
+            if self._column == 0 and self._next > 1 and text.startswith(("---", "...")):
+                raise OtherYamlError
+            return
         self._text, self._column = "", -1
 
-    def _begins_block(self) -> bool:
-        """Whether the rest of the line is an item of a list or has a key."""
+    def _is_item(self) -> bool:
         text = self._text
-        return text.startswith(_ITEM) or text == "-" or _KEY.match(text) is not None
+        return text[0] == "-" and (len(text) == 1 or text[1] == " ")
+
+    def _find_key(self) -> bool:
+        """Whether the rest of the line begins with a key."""
+        text = self._text
+        end = text.find(":")
+        if end <= 0:
+            return False
+        key = text[:end]
+        if key.isidentifier() and key.isascii():  # most are, and need no regular expression
+            if end > _LONGEST_KEY or (end + 1 < len(text) and text[end + 1] != " "):
+                return False
+        else:
+            match = _KEY.match(text)
+            if match is None:
+                return False
+            end = match.end(1)
+            key = text[:end]
+        self._key = key
+        self._rest = text[end + 1 :].lstrip(" ")
+        return True
 
     def _block(self, levels: int) -> Any:
+        """The list or mapping that begins at the rest of the line."""
         if levels > _MAX_LEVELS:
             raise OtherYamlError
-        if self._text.startswith(_ITEM) or self._text == "-":
+        if self._is_item():
             return self._list(levels)
+        if not self._find_key():
+            raise OtherYamlError
         return self._mapping(levels)
 
     def _list(self, levels: int) -> list[Any]:
         column = self._column
         items: list[Any] = []
-        while self._column == column:
+        while self._column == column and self._is_item():  # else the next key of its mapping
             text = self._text
-            if text == "-":
+            if len(text) == 1:
                 self._advance()
                 items.append(self._nested(column, levels))
-            elif text.startswith(_ITEM):
-                rest = text[2:].lstrip(" ")
-                self._column = column + len(text) - len(rest)
-                self._text = rest
-                if self._begins_block():
-                    items.append(self._block(levels + 1))
-                else:
-                    items.append(self._scalar(rest, column))
+                continue
+            rest = text[2:].lstrip(" ")
+            self._column = column + len(text) - len(rest)
+            self._text = rest
+            if self._is_item():
+                items.append(self._block(levels + 1))
+            elif self._find_key():
+                items.append(self._mapping(levels + 1))
             else:
-                break  # the next key of the mapping that this list belongs to
+                items.append(self._scalar(rest, column))
         if self._column > column:
             raise OtherYamlError
         return items
 
     def _mapping(self, levels: int) -> dict[str, Any]:
+        """The mapping whose first key was found."""
+        if levels > _MAX_LEVELS:
+            raise OtherYamlError
         column = self._column
         mapping: dict[str, Any] = {}
-        while self._column == column:
-            text = self._text
-            match = _KEY.match(text)
-            if match is None:
-                raise OtherYamlError
-            key = self._key(match.group(1))
+        while True:
+            key, rest = self._key_text(), self._rest
             if key in mapping:
                 raise OtherYamlError
-            rest = text[match.end() :].lstrip(" ")
             if rest and rest[0] != "#":
                 mapping[key] = self._scalar(rest, column)
-                continue
-            self._advance()
-            if self._column == column and (self._text.startswith(_ITEM) or self._text == "-"):
-                mapping[key] = self._list(levels + 1)
             else:
-                mapping[key] = self._nested(column, levels)
+                self._advance()
+                if self._column == column and self._is_item():
+                    mapping[key] = self._list(levels + 1)
+                else:
+                    mapping[key] = self._nested(column, levels)
+            if self._column != column:
+                break
+            if not self._find_key():
+                raise OtherYamlError
         if self._column > column:
             raise OtherYamlError
         return mapping
 
-    def _key(self, text: str) -> str:
-        if text[0] in _QUOTES:
-            return text[1:-1]
-        if text in self._words or text[0] == ".":
+    def _key_text(self) -> str:
+        key = self._key
+        if key[0] in _QUOTES:
+            return key[1:-1]
+        if key in self._words or key[0] == ".":
             raise OtherYamlError
-        return text
+        return key
 
     def _nested(self, column: int, levels: int) -> Any:
         """The value that the lines below this column have, null if there are none."""
         if self._column <= column:
             return self._words[""]
-        if not self._begins_block():
-            raise OtherYamlError
         return self._block(levels + 1)
 
     def _scalar(self, text: str, column: int) -> Any:
@@ -187,14 +215,16 @@ class _Blocks:
 
     def _folded(self, text: str, column: int) -> str:
         """The whole of a plain text, which may be folded over several lines."""
-        if " #" in text:
+        part = self._continuation(column)
+        if not part or " #" in text:
             return text
         parts = [text]
-        while part := self._continuation(column):
+        while part:
             if part[0] in _INDICATORS or part[0] == "-" or " #" in part:
                 raise OtherYamlError
             self._next += 1
             parts.append(part)
+            part = self._continuation(column)
         return " ".join(parts)
 
     def _continuation(self, column: int) -> str:
@@ -202,12 +232,12 @@ class _Blocks:
         if self._next == len(self._lines):
             return ""
         line = self._lines[self._next]
-        text = line.strip(" ")
-        if not text or text[0] == "#" or line.find(text) <= column:
+        text = line.lstrip(" ")
+        if len(line) - len(text) <= column or not text or text[0] == "#":
             return ""
-        if not text.isprintable():
+        if not self._is_printable and not text.isprintable():
             raise OtherYamlError
-        return text
+        return text.rstrip(" ")
 
     def _value(self, text: str) -> Any:
         first = text[0]
@@ -216,7 +246,7 @@ class _Blocks:
         comment = text.find(" #")
         if comment >= 0:
             text = text[:comment].rstrip(" ")
-        if ": " in text or text[-1] == ":" or text == "-" or text.startswith(_ITEM):
+        if ": " in text or text[-1] == ":" or text == "-" or text.startswith("- "):
             raise OtherYamlError
         value = plain(text, self._words)
         if value.__class__ is float:  # some have no form in JSON
@@ -275,7 +305,7 @@ class _Blocks:
                 if line.strip(" "):
                     break
                 text = ""
-            elif not text.replace("\t", "").isprintable():
+            elif not self._is_printable and not text.replace("\t", "").isprintable():
                 raise OtherYamlError
             found.append(text)
             if text:

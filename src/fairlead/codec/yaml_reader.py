@@ -186,7 +186,7 @@ class _Builder:
         top.key, top.merges = None, False
 
 
-def load(raw: bytes, words: Mapping[str, Any] = WORDS) -> tuple[Any, list[str]]:
+def load(raw: bytes, words: dict[str, Any] = WORDS) -> tuple[Any, list[str]]:
     """The first document, as JSON values with string keys, and the keys it repeats. `words` are the
     unquoted words with a meaning; of CORE_WORDS, only `true` and `false` are booleans."""
     try:
