@@ -99,7 +99,7 @@ def test_how_it_was_two_minutes_ago_is_one_key_and_the_words(
     visitor.page.keyboard.press("@")
     moment = visitor.page.get_by_label("Go to a moment")
     expect(moment).to_be_focused()
-    expect(visitor.page.get_by_role("status").filter(has_text="live")).to_be_visible()
+    expect(visitor.page.get_by_role("status").filter(has_text="This is how it was")).to_be_visible()
     assert actions(visitor) == 1
     moment.fill("two minutes ago")
     moment.press("Enter")
