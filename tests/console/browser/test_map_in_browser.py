@@ -153,7 +153,8 @@ def test_arrow_keys_follow_lines_and_enter_opens(visit: Visit, two_applications:
     node(visitor, "Ingress", "gate").focus()
     keyboard = visitor.page.keyboard
     keyboard.press("ArrowRight")
-    assert "Service web; Ingress gate routes to it; selects Pod web" in focused(visitor)
+    said = "Service web, 0 of 1 ready; Ingress gate routes to it; selects Pod web"
+    assert said in focused(visitor)
     keyboard.press("ArrowRight")
     keyboard.press("ArrowRight")
     assert "ConfigMap" in focused(visitor)

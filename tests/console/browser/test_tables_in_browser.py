@@ -165,7 +165,7 @@ def test_ten_thousand_rows_do_not_hold_the_page(visit: Visit, kubernetes: Space)
 
 def test_whoever_may_not_look_is_told_why(visit: Visit, kubernetes: Space) -> None:
     visitor = visit(kubernetes.server, "#/kinds/core/secrets", token="alice-token")
-    message = visitor.page.locator("#count")
+    message = visitor.page.get_by_role("alert")
     expect(message).to_contain_text('User "alice" cannot list resource "secrets"')
     visitor.picture("without-rights")
     assert visitor.findings() == []

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from support.browser import Visitor
 from support.client import ADMIN_TOKEN
 from support.namespaces import Space, random_word
@@ -221,3 +222,52 @@ def test_a_server_that_is_well_again_is_so_in_the_verdict(visit: Visit, kubernet
     visitor.page.unroute("**/readyz*")
     verdict = visitor.page.get_by_role("status").filter(has_text="nothing is wrong")
     expect(verdict).to_be_visible()
+
+
+def test_what_turns_the_direction_of_a_text_is_shown_as_what_it_is(
+    visit: Visit, kubernetes: Space
+) -> None:
+    odd = "\u202egnp.exe\u2066 \x1b[31mred"
+    kubernetes.config_maps.create(
+        "a", data={"odd": odd}, metadata={"annotations": {"example.com/odd": odd}}
+    )
+    about = {"kind": "ConfigMap", "apiVersion": "v1", "name": "a", "namespace": kubernetes.name}
+    kubernetes.collection("events").create(
+        "odd", type="Warning", reason="Odd", message=odd, involvedObject=about
+    )
+    visitor = visit(kubernetes.server, route_of(kubernetes, "a"))
+    shown = r"\u202egnp.exe\u2066 ^[[31mred"
+    expect(visitor.page.get_by_role("region", name="Data")).to_contain_text(shown)
+    expect(visitor.page.get_by_role("region", name="Facts")).to_contain_text(shown)
+    visitor.go("#/overview")
+    expect(visitor.page.get_by_role("row").filter(has_text="Odd").first).to_contain_text(shown)
+    # What is edited is the text itself.
+    visitor.go(route_of(kubernetes, "a", "/yaml"))
+    visitor.page.get_by_role("button", name="Edit").click()
+    text = visitor.page.get_by_role("textbox", name="YAML").input_value()
+    assert yaml.safe_load(text)["data"]["odd"] == odd
+
+
+def test_one_long_cell_makes_no_other_column_wide(visit: Visit, kubernetes: Space) -> None:
+    plural, group = f"boats{random_word()}", "console.example.com"
+    shape = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    column = {"name": "W" * 60, "type": "string", "jsonPath": ".spec.a"}
+    version = {
+        **{"name": "v1", "served": True, "storage": True},
+        **{"schema": {"openAPIV3Schema": shape}, "additionalPrinterColumns": [column]},
+    }
+    kubernetes.everywhere("customresourcedefinitions", "apiextensions.@").create(
+        f"{plural}.{group}",
+        spec={
+            **{"group": group, "scope": "Namespaced", "versions": [version]},
+            "names": {"plural": plural, "kind": plural.title()},
+        },
+    )
+    boats = kubernetes.collection(plural, group)
+    eventually(lambda: boats.list().status == 200, "it is served")
+    kind: Any = {"apiVersion": f"{group}/v1", "kind": plural.title()}
+    boats.create("a", **kind, spec={"a": "long " * 100})
+    visitor = visit(kubernetes.server, f"#/kinds/{group}/{plural}", namespace=kubernetes.name)
+    expect(visitor.page.get_by_role("gridcell").nth(1)).to_be_in_viewport()
+    grid = visitor.page.get_by_role("grid")
+    assert grid.evaluate("one => one.scrollWidth <= one.clientWidth")

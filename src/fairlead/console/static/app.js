@@ -19,7 +19,7 @@ import {
 import { contextChoice } from "./parts/contexts.js";
 import { chosenNamespace, chooseNamespace } from "./parts/namespaces.js";
 import { help } from "./parts/help.js";
-import { problem, say } from "./parts/messages.js";
+import { nothing, problem, say } from "./parts/messages.js";
 import { chooseKind, search } from "./parts/searching.js";
 import { switchTheme, useTheme } from "./parts/theme.js";
 import { takeDropped } from "./views/dropping.js";
@@ -184,7 +184,9 @@ function show() {
   for (const link of document.querySelectorAll("nav a[data-view]")) {
     const isCurrent = link.getAttribute("data-view") === name;
     link.toggleAttribute("aria-current", isCurrent);
-    if (isCurrent) link.setAttribute("aria-current", "page");
+    if (!isCurrent) continue;
+    link.setAttribute("aria-current", "page");
+    link.scrollIntoView({ block: "nearest", inline: "nearest" }); // where it is one line of many
   }
   /** @param {string} text */
   const title = (text) => void (document.title = `${text} · Fairlead`);
@@ -192,7 +194,7 @@ function show() {
   fill(host, skeleton(LINKS.find(([link]) => link === name)?.[1] ?? "Loading"));
   host.scrollTop = 0;
   if (!load) {
-    fill(host, problem(`there is no view ${name}`));
+    fill(host, nothing(`there is no view ${name}`));
     return;
   }
   const { signal } = showing;
@@ -203,7 +205,7 @@ function show() {
     })
     .catch((error) => {
       if (signal.aborted || isAborted(error)) return;
-      fill(host, problem(reasonOf(error)), h("p", {}, h("button", { onclick: show }, "Try again")));
+      fill(host, nothing(reasonOf(error), h("button", { onclick: show }, "Try again")));
     });
 }
 

@@ -116,5 +116,16 @@ export function applications({ things, catalogue }) {
 function isOnMap(catalogue, thing) {
   if (!thing) return false;
   if (!thing.kind) return !["User", "Group"].includes(thing.title);
-  return thing.kind.namespaced || BEYOND.includes(keyOf(catalogue, thing.kind));
+  const key = keyOf(catalogue, thing.kind);
+  if (key === "replicasets.apps" && isFormer(thing.object)) return false;
+  return thing.kind.namespaced || BEYOND.includes(key);
+}
+
+/**
+ * Whether a replica set is that of a revision which no longer runs.
+ * @param {any} object
+ */
+function isFormer(object) {
+  const { metadata, spec, status } = object ?? {};
+  return metadata?.ownerReferences?.length && spec?.replicas === 0 && !status?.replicas;
 }

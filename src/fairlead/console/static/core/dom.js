@@ -6,6 +6,9 @@
 /** @typedef {Record<string, unknown>} Properties */
 
 const SVG = "http://www.w3.org/2000/svg";
+// Control characters but line breaks and tabs, and those that turn the direction of a text.
+const HIDDEN = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
+const SHOWN = ["title", "aria-label", "aria-valuetext"]; // attributes that are read
 
 /**
  * An element. Functions named `on…` are listeners, `style` is an object of CSS properties, true and
@@ -72,7 +75,8 @@ function set(element, name, value) {
   } else {
     if (name === "href" && !/^(#|\/(?![/\\]))/.test(String(value)))
       throw new Error("links stay in the console");
-    element.setAttribute(name, value === true ? "" : String(value));
+    const text = value === true ? "" : String(value);
+    element.setAttribute(name, SHOWN.includes(name) ? visible(text) : text);
   }
 }
 
@@ -84,7 +88,22 @@ function nodes(children) {
   return children.flatMap((child) => {
     if (Array.isArray(child)) return nodes(child);
     if (child === null || child === undefined || child === false) return [];
-    return [child instanceof Node ? child : String(child)];
+    return [child instanceof Node ? child : visible(String(child))];
+  });
+}
+
+/**
+ * A text with the characters visible that turn its direction or that nobody would see, as the
+ * command line shows them: what they do makes a text look like another one.
+ * @param {string} text
+ */
+export function visible(text) {
+  if (!HIDDEN.test(text)) return text;
+  return text.replace(new RegExp(HIDDEN, "g"), (one) => {
+    const code = one.charCodeAt(0);
+    if (one === "\r") return "\\r";
+    if (code < 0x80) return `^${String.fromCharCode(code ^ 0x40)}`;
+    return code < 0x100 ? `\\x${code.toString(16)}` : `\\u${code.toString(16).padStart(4, "0")}`;
   });
 }
 

@@ -10,6 +10,8 @@ const FINAL = [401, 403, 404, 405]; // codes after which another try is no use
 export class Followed extends Live {
   /** The revision that is watched from; empty until it was listed. */
   version = "";
+  /** Whether the user may not look at it. */
+  isForbidden = false;
 
   /**
    * @param {string} path
@@ -41,6 +43,7 @@ export class Followed extends Live {
           await pause();
           continue;
         }
+        this.isForbidden = error instanceof ApiError && error.code === 403;
         this.become("waiting", reasonOf(error));
         if (error instanceof ApiError && FINAL.includes(error.code)) return;
         await pause();

@@ -1,5 +1,7 @@
 /** Which other objects an object names or selects, by its kind. */
 
+import { customReferences, isCustomKey } from "./custom_references.js";
+
 /** @import {Selector} from "./selectors.js" */
 /** @typedef {{label: string, kind: string, group: string, name: string, namespace?: string}} Reference */
 /** @typedef {[label: string, kind: string, path: string]} Naming */
@@ -102,6 +104,14 @@ const SELECTORS = {
 export const NAMING = new Set([...Object.keys(NAMES), ...Object.keys(SELECTORS)]);
 
 /**
+ * Whether objects of a kind may name others, so that they are read whole.
+ * @param {string} key of the kind
+ */
+export function mayName(key) {
+  return NAMING.has(key) || isCustomKey(key);
+}
+
+/**
  * @param {string} key of the kind
  * @param {any} object
  * @returns {Reference[]}
@@ -113,6 +123,7 @@ export function referencesOf(key, object) {
     .flatMap(([label, kind, path]) =>
       valuesAt(object, path).map((value) => reference(label, kind, value)),
     )
+    .concat(isCustomKey(key) && !NAMES[key] ? customReferences(object) : [])
     .filter((one) => one.name && !EVERYWHERE.test(one.name));
   found.set(object, references);
   return references;

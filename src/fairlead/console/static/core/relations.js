@@ -3,7 +3,7 @@
 import { ApiError, getJson, isAborted, reasonOf } from "./api.js";
 import { list, metadataType } from "./listing.js";
 import { collectionPath, objectPath } from "./paths.js";
-import { NAMING, referencesOf, selectionOf } from "./references.js";
+import { mayName, NAMING, referencesOf, selectionOf } from "./references.js";
 import { selects } from "./selectors.js";
 import { keyOf, stateOf } from "./states.js";
 
@@ -128,7 +128,7 @@ export class World {
    */
   async #list(kind, subject) {
     const key = this.#key(kind);
-    const isWhole = NAMING.has(key) || WHOLE.includes(key);
+    const isWhole = mayName(key) || WHOLE.includes(key);
     const accept = isWhole ? undefined : metadataType(this.catalogue);
     const isOfNode = key === "pods." && this.#key(subject.kind) === "nodes.";
     /** @type {Record<string, string>} */

@@ -9,6 +9,9 @@ import { presentTime } from "./time.js";
 
 const PATIENCE = 60_000; // milliseconds in which something may still start
 const LATELY = 600_000; // milliseconds in which a restart is worth a word
+// How node agents name a container, with all of its pod, and what schedulers say of preemption.
+const AGENTS_NAME = / container=(\S+) pod=\S+\([\w-]+\)/;
+const PREEMPTION = /\s*preemption: .*$/s;
 const STARTING = ["ContainerCreating", "PodInitializing"];
 // Conditions that every kind means alike; of others nothing is known.
 const GOOD_IF_TRUE = [
@@ -138,7 +141,10 @@ function podState(pod) {
     });
   }
   const scheduled = condition(pod, "PodScheduled");
-  if (scheduled?.status === "False") return told(scheduled.reason || "Waiting", "bad", scheduled);
+  if (scheduled?.status === "False") {
+    const message = withoutPreemption(scheduled.message);
+    return told(scheduled.reason || "Waiting", "bad", { ...scheduled, message });
+  }
   for (const one of containers) {
     const found = containerTrouble(one);
     if (found) return found;
@@ -173,7 +179,9 @@ function containerTrouble({ name, state = {}, lastState = {}, restartCount = 0 }
   const { waiting, terminated } = state;
   const last = lastState.terminated;
   if (waiting?.reason && !STARTING.includes(waiting.reason)) {
-    const message = [waiting.message, last && endOf(name, last)].filter(Boolean).join("; ");
+    const message = [briefly(waiting.message), last && endOf(name, last)]
+      .filter(Boolean)
+      .join("; ");
     return told(waiting.reason, "bad", { message, lastTransitionTime: last?.finishedAt });
   }
   if (terminated?.exitCode)
@@ -187,6 +195,22 @@ function containerTrouble({ name, state = {}, lastState = {}, restartCount = 0 }
       lastTransitionTime: last.finishedAt,
     });
   return undefined;
+}
+
+/**
+ * Why a scheduler finds no node, without what it says of the pods that could make room.
+ * @param {string | undefined} message
+ */
+export function withoutPreemption(message) {
+  return message?.replace(PREEMPTION, "");
+}
+
+/**
+ * What a node agent says of a container, without the name of its pod.
+ * @param {string | undefined} message
+ */
+export function briefly(message) {
+  return message?.replace(AGENTS_NAME, " container $1");
 }
 
 /**

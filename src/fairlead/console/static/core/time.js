@@ -7,6 +7,14 @@ const UNITS = /** @type {const} */ ([
   ["s", 1],
 ]);
 
+// A formatter is costly to make. Hours are as a moment is typed: 08:36.
+const DIGITS = /** @type {const} */ ({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const SECOND = /** @type {const} */ ({ second: "2-digit" });
+const DAY = /** @type {const} */ ({ year: "numeric", month: "numeric", day: "numeric" });
+const MINUTES = new Intl.DateTimeFormat([], DIGITS);
+const SECONDS = new Intl.DateTimeFormat([], { ...DIGITS, ...SECOND });
+const DATED = new Intl.DateTimeFormat([], { ...DAY, ...DIGITS, ...SECOND });
+
 /** The moment of the past that is shown, in milliseconds. */
 let shown = NaN;
 
@@ -42,12 +50,22 @@ export function age(moment, now = presentTime()) {
 }
 
 /**
+ * The time of day for axes and tables.
+ * @param {number} moment in milliseconds
+ * @param {boolean} [withSeconds]
+ */
+export function shortClock(moment, withSeconds = false) {
+  return Number.isNaN(moment) ? "" : (withSeconds ? SECONDS : MINUTES).format(moment);
+}
+
+/**
  * The time of day, with the date where it is not today's.
  * @param {string | undefined} moment
  */
 export function clock(moment) {
   if (!moment) return "";
   const date = new Date(moment);
+  if (Number.isNaN(date.getTime())) return moment; // what a custom kind says may be anything
   const today = date.toDateString() === new Date().toDateString();
-  return today ? date.toLocaleTimeString() : date.toLocaleString();
+  return (today ? SECONDS : DATED).format(date);
 }

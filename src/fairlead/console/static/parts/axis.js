@@ -1,6 +1,7 @@
 /** An axis of time with the moments of changes. A click goes to a moment, a drag chooses a range. */
 
 import { fill, h, svg } from "../core/dom.js";
+import { shortClock } from "../core/time.js";
 
 /** @typedef {{from: number, to: number}} Range in milliseconds; both are the same for a moment */
 
@@ -70,13 +71,11 @@ export class TimeAxis {
     const step = STEPS.find((one) => seconds / one <= LABELS) ?? seconds / LABELS;
     const first = Math.ceil(this.#start / 1000 / step) * step;
     const count = Math.floor((this.#end / 1000 - first) / step) + 1;
-    const format = /** @type {const} */ ({ hour: "2-digit", minute: "2-digit" });
-    const full = step < 60 ? { ...format, second: /** @type {const} */ ("2-digit") } : format;
     const all = Array.from({ length: Math.max(0, count) }, (_, index) => first + index * step);
     const isRoom = (/** @type {number} */ one) => Math.abs(this.#x(one * 1000) - WIDTH / 2) < EDGE;
     return all.filter(isRoom).map((one) => {
       const moment = one * 1000;
-      const text = new Date(moment).toLocaleTimeString([], full);
+      const text = shortClock(moment, step < 60);
       return h("span", { style: { left: `${this.#x(moment) / 10}%` } }, text);
     });
   }

@@ -86,7 +86,7 @@ function row(condition, ticks, across, now) {
       ),
     ),
     h("td", {}, ago(lastTransitionTime)),
-    h("td", { class: "wrap" }, reason && h("span", {}, String(reason)), message && `: ${message}`),
+    h("td", { class: "wrap" }, [reason, message].filter(Boolean).join(": ")),
   );
 }
 

@@ -59,7 +59,12 @@ function shown(parts) {
   const rows = parts
     .slice(0, MAX_LINES)
     .map((one) =>
-      Array.isArray(one) ? later(one, `${one.length} lines that are the same`) : row(one),
+      Array.isArray(one)
+        ? later(
+            one,
+            one.length === 1 ? "1 line that is the same" : `${one.length} lines that are the same`,
+          )
+        : row(one),
     );
   return rest.length ? [...rows, later(rest, `${rest.flat().length} more lines`)] : rows;
 }

@@ -14,6 +14,7 @@ import { problem, say } from "./messages.js";
  * @property {string} yes what the button says
  * @property {(signal: AbortSignal) => Promise<string>} run resolves to what is to be said then
  * @property {boolean} [isGrave] whether the button that does nothing has the focus
+ * @property {Promise<unknown>} [ready] when all that it means is told; it cannot be done before
  */
 
 /**
@@ -35,7 +36,12 @@ export function offer(deed, signal) {
       if (!isAborted(error)) fill(failed, problem(reasonOf(error)));
     }
   };
-  const doing = h("button", { class: "primary", autofocus: !deed.isGrave }, deed.yes);
+  const look = deed.isGrave ? "primary grave" : "primary";
+  const doing = h("button", { class: look, autofocus: !deed.isGrave }, deed.yes);
+  if (deed.ready) {
+    doing.disabled = true;
+    void deed.ready.finally(() => (doing.disabled = false));
+  }
   const dialog = h(
     "dialog",
     { class: "doing", "aria-labelledby": "doing-title", onclose: () => dialog.remove() },

@@ -1,7 +1,7 @@
 /** A place to write YAML: numbered and coloured lines, with notes beside them. Tab indents; Escape
  * leaves, so that the keyboard is not caught. */
 
-import { fill, h } from "../core/dom.js";
+import { fill, h, visible } from "../core/dom.js";
 import { coloured } from "./document.js";
 
 /** @import {Problem} from "../core/problems.js" */
@@ -138,7 +138,8 @@ export class Editor {
   /** Draw the lines that are not as they were. */
   #draw() {
     const lines = this.text.split("\n");
-    const isPlain = lines.length > MAX_LINES;
+    // What is coloured lies below the text, and would be longer than it.
+    const isPlain = lines.length > MAX_LINES || visible(this.text) !== this.text;
     this.element.classList.toggle("uncoloured", isPlain);
     if (isPlain || !this.#lines.length) {
       fill(this.under, isPlain ? [] : lines.map((text, index) => this.#row(text, index)));

@@ -17,6 +17,7 @@ import { fill, h } from "../core/dom.js";
  */
 
 const HEIGHT = 28; // of a row, as in style.css
+const BETWEEN = 0.75; // rem of room beside a column, as in style.css
 const BEYOND = 8; // rows above and below what can be seen
 
 /**
@@ -67,6 +68,7 @@ export class Grid {
       this.#sorted = sorted;
       this.#drawn.clear();
       this.element.style.setProperty("--columns", template);
+      this.element.style.setProperty("--least", leastWidth(columns));
       fill(
         this.head,
         columns.map((one, index) => this.#title(one, index)),
@@ -237,6 +239,15 @@ export class Grid {
     else if (top > this.element.scrollTop + room) this.element.scrollTop = top - room;
     this.#draw();
   }
+}
+
+/**
+ * How wide a grid is at least. What its cells hold does not count: a long one would make all wide.
+ * @param {GridColumn[]} columns
+ */
+function leastWidth(columns) {
+  const widths = columns.map(({ width }) => /[\d.]+rem/.exec(width)?.[0] ?? "4rem");
+  return `calc(${[...widths, `${columns.length * BETWEEN}rem`].join(" + ")})`;
 }
 
 /**

@@ -4,6 +4,8 @@ import { isAborted, reasonOf } from "../core/api.js";
 import { byId, fill, h } from "../core/dom.js";
 import { whyRoute } from "../core/paths.js";
 
+/** @import {Children} from "../core/dom.js" */
+
 const LASTS = 6000; // milliseconds
 
 // How the server says that somebody may not do something.
@@ -16,6 +18,25 @@ const REFUSAL =
  */
 export function problem(text) {
   return h("p", { class: "problem", role: "alert" }, text, whyLink(text));
+}
+
+/**
+ * A page that has nothing to show: why, and where to go from there.
+ * @param {string} why
+ * @param {...Children} more that can be done
+ */
+export function nothing(why, ...more) {
+  return [
+    h("h1", {}, "There is nothing to show"),
+    problem(why),
+    h(
+      "div",
+      { class: "bar" },
+      more,
+      h("a", { class: "button", href: "#/kinds" }, "All kinds"),
+      h("a", { class: "button", href: "#/overview" }, "Overview"),
+    ),
+  ];
 }
 
 /** @param {string} text */

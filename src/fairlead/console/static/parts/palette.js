@@ -5,6 +5,7 @@ import { fill, h } from "../core/dom.js";
 /** @typedef {{title: string, detail: string, run: () => void}} Choice */
 
 const MAX_ITEMS = 50; // shown at once
+const LONG = 253; // characters of the longest names
 
 /**
  * @param {string} label
@@ -127,12 +128,13 @@ function textOf(choice) {
 
 /**
  * How far from what was typed a choice is: the more words it has just so the nearer, then those
- * whose title begins with one.
+ * whose title begins with one, then those whose title has little else.
  * @param {Choice} choice
  * @param {string[]} words
  */
 function rank(choice, words) {
   const own = textOf(choice).split(/\s+/);
   const begins = words.some((word) => choice.title.toLowerCase().startsWith(word));
-  return words.filter((word) => !own.includes(word)).length * 2 + (begins ? 0 : 1);
+  const others = words.length ? Math.min(choice.title.length, LONG) / LONG / 2 : 0;
+  return words.filter((word) => !own.includes(word)).length * 2 + (begins ? 0 : 1) + others;
 }

@@ -9,7 +9,7 @@ import { curve, layout } from "./layout.js";
 /** @import {Spot, Surroundings} from "../core/surroundings.js" */
 /** @import {Point} from "./layout.js" */
 
-const SIZES = { width: 176, height: 56, across: 88, down: 12 }; // as in style.css
+const SIZES = { width: 176, height: 56, across: 104, down: 12 }; // as in style.css
 const TOLD = 5; // relations of a box in words
 export const SIGNS = { good: "✓ ", warn: "! ", bad: "✗ ", "": "" };
 

@@ -22,7 +22,7 @@ const SOUGHT = [
   "jobs",
   "statefulsets",
 ];
-const MAX_OBJECTS = 200; // objects of a kind
+const MAX_OBJECTS = 1000; // objects of a kind
 
 /** @param {Catalogue} catalogue */
 export function chooseKind(catalogue) {
@@ -32,7 +32,7 @@ export function chooseKind(catalogue) {
 /** @param {Catalogue} catalogue */
 export function search(catalogue) {
   const sought = catalogue.listed.filter(
-    (one) => SOUGHT.includes(one.plural) && one.verbs.includes("get"),
+    (one) => SOUGHT.includes(one.plural) && one.verbs.includes("create"), // not their metrics
   );
   const objects = sought.map((kind) => objectChoices(kind, catalogue));
   choose("Search kinds and objects", kindChoices(catalogue), objects);

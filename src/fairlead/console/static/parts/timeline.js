@@ -51,6 +51,7 @@ export class Timeline extends EventTarget {
       this.#other = this.otherSlider.valueAsNumber;
       this.#moved();
     });
+    this.otherSlider.hidden = true; // until there is something to compare with
     const options = COMPARED.map(([value, text]) => h("option", { value }, text));
     const changed = () => this.#moved();
     this.mode = h("select", { "aria-label": "Compare with", onchange: changed }, options);

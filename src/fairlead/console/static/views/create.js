@@ -12,7 +12,7 @@ import { showProblems, showWarnings } from "../parts/checked.js";
 import { showDifference } from "../parts/difference.js";
 import { commandLine } from "../parts/doing.js";
 import { Editor } from "../parts/editor.js";
-import { problem, say } from "../parts/messages.js";
+import { nothing, problem, say } from "../parts/messages.js";
 import { checkAll, make, piecesOf } from "./object/making.js";
 
 /** @import {Place} from "../app.js" */
@@ -25,7 +25,7 @@ const NAME = "\n  name: ";
 export function show(place) {
   const [, group, plural] = place.route.parts;
   const kind = place.catalogue.find(groupOf(group ?? ""), plural ?? "");
-  if (!kind) return fill(place.host, problem("there is no such kind"));
+  if (!kind) return fill(place.host, nothing("there is no such kind"));
   place.title(`New ${kind.kind}`);
   const creating = new Creating(place, kind);
   fill(place.host, creating.element);

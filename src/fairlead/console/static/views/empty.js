@@ -6,6 +6,7 @@ import { own } from "../core/own.js";
 import { createRoute } from "../core/paths.js";
 import { keyOf } from "../core/states.js";
 import { commandLine, copyButton } from "../parts/doing.js";
+import { problem } from "../parts/messages.js";
 
 /** @import {Place} from "../app.js" */
 /** @import {Kind} from "../core/kinds.js" */
@@ -48,6 +49,22 @@ const TOLD = {
     "autoscale deployment web --max=5 --cpu-percent=80",
   ],
 };
+
+/**
+ * What is said in place of a list that one may not see.
+ * @param {Place} place
+ * @param {Kind} kind
+ * @param {string} says the server
+ */
+export function forbiddenList({ namespace }, { namespaced }, says) {
+  const elsewhere = "You may have the right in a single namespace: choose one.";
+  return h(
+    "div",
+    { class: "empty" },
+    problem(says),
+    namespaced && !namespace && h("p", {}, elsewhere, " ", h("kbd", {}, "n")),
+  );
+}
 
 /**
  * @param {Place} place

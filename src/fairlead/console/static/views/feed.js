@@ -10,6 +10,7 @@ import { clock } from "../core/time.js";
 import { bar, faint } from "../parts/bits.js";
 import { actor, badge, fields, losses } from "../parts/change.js";
 import { Grid } from "../parts/grid.js";
+import { guarded } from "../parts/messages.js";
 
 /** @import {Place} from "../app.js" */
 /** @import {Change} from "../core/past.js" */
@@ -18,9 +19,12 @@ import { Grid } from "../parts/grid.js";
  * @typedef {{change: Change} | {head: string, count: number} | {after: number, upto: number}} Line
  */
 
-const FIRST = 200; // changes that happened before
+const FIRST = 200; // changes that happened before, to begin with
+const BEFORE = 1000; // of them that are fetched: what people did is rare among them
 const MAX_LINES = 2000; // lines that are kept
 const EACH = 6; // of an actor, until all are asked for
+// Users and managers of the system's own parts.
+const SYSTEM = /^(system:.*|unknown|kubelet|(kube|cluster)-(controller-manager|scheduler))$/;
 const ANY = "";
 const COLUMNS = [
   { title: "Time", width: "6.5rem" },
@@ -37,6 +41,7 @@ export async function show(place) {
   place.title("Live feed");
   const view = new FeedView(place);
   view.draw();
+  view.feed.addEventListener("changed", () => void view.fetchOlder(), { once: true });
   await view.feed.run(place.signal);
 }
 
@@ -75,6 +80,8 @@ class FeedView {
       "Pause",
     );
     this.state = h("span", { class: "faint", role: "status" });
+    const older = () => void guarded(this.state, this.feed.older(place.signal));
+    this.older = h("button", { hidden: true, onclick: older }, "Older");
     this.grid = new Grid({
       label: "Changes",
       cells: (/** @type {Line} */ line) => {
@@ -96,9 +103,25 @@ class FeedView {
   draw() {
     const label = h("label", {}, this.grouped, " by who did it");
     const choices = [this.filter, this.kind, this.who, label, this.pauser];
-    fill(this.place.host, bar(h("h1", {}, "Live feed"), choices, this.state), this.grid.element);
+    fill(
+      this.place.host,
+      bar(h("h1", {}, "Live feed"), choices, this.state, this.older),
+      this.grid.element,
+    );
     this.#refresh();
     this.grid.focus();
+  }
+
+  /** What happened before, until there is enough of it. */
+  async fetchOlder() {
+    const { feed } = this;
+    const { signal } = this.place;
+    try {
+      while (!signal.aborted && feed.hasOlder && feed.changes.length < BEFORE)
+        await feed.older(signal);
+    } catch {
+      // There is a button for it.
+    }
   }
 
   /**
@@ -143,6 +166,7 @@ class FeedView {
     const newest = this.#held ? `paused, ${missed} since then` : problem || state;
     fill(this.state, `${(this.#held ?? changes).length} · ${newest}`);
     this.state.classList.toggle("bad", state === "waiting");
+    this.older.hidden = !this.feed.hasOlder || this.#held !== null;
   }
 
   /** @returns {(change: Change) => boolean} */
@@ -161,7 +185,7 @@ class FeedView {
    */
   #lines(changes) {
     if (!this.grouped.checked) return withGaps(changes, this.feed.gaps);
-    const isSystem = (/** @type {string} */ name) => Number(name.startsWith("system:"));
+    const isSystem = (/** @type {string} */ name) => Number(SYSTEM.test(name));
     const groups = [...Map.groupBy(changes, actorOf)].sort(
       ([a], [b]) => isSystem(a) - isSystem(b) || a.localeCompare(b), // people first
     );

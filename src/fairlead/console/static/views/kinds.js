@@ -2,31 +2,44 @@
 
 import { fill, h } from "../core/dom.js";
 import { groupOf, kindRoute } from "../core/paths.js";
-import { problem } from "../parts/messages.js";
+import { nothing } from "../parts/messages.js";
 import { showTable } from "./table.js";
 
 /** @import {Place} from "../app.js" */
+
+// By the first part of the name of the group, which is the same in both dialects.
+const FIRST = ["", "apps", "batch", "networking", "autoscaling", "policy"];
 
 /** @param {Place} place */
 export async function show(place) {
   const [, group, plural] = place.route.parts;
   if (!plural) return showKinds(place);
   const kind = await place.catalogue.seek(groupOf(group), plural, place.signal);
-  if (!kind) return fill(place.host, problem(`the server has no ${plural} in ${group}`));
+  if (!kind) return fill(place.host, nothing(`the server has no ${plural} in ${group}`));
   showTable(place, kind);
+}
+
+/**
+ * Those first that are looked at most, others as the server lists them.
+ * @param {string} group
+ */
+function rankOf(group) {
+  return FIRST.indexOf(group.split(".")[0]) >>> 0;
 }
 
 /** @param {Place} place */
 function showKinds(place) {
   place.title("Kinds");
-  const groups = Map.groupBy(place.catalogue.listed, (kind) => kind.group);
+  const groups = [...Map.groupBy(place.catalogue.listed, (kind) => kind.group)].sort(
+    ([a], [b]) => rankOf(a) - rankOf(b),
+  );
   fill(
     place.host,
     h("h1", {}, "Kinds"),
     h(
       "div",
-      { class: "cards" },
-      [...groups].map(([group, kinds]) =>
+      { class: "cards columns" },
+      groups.map(([group, kinds]) =>
         h(
           "section",
           { class: "card" },

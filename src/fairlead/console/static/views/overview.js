@@ -13,7 +13,7 @@ import { PastOverview } from "./overview/then.js";
 
 /** @import {Place} from "../app.js" */
 
-const FIRST = 12; // changes to begin with
+const FIRST = 60; // changes to begin with
 const KEPT = 500; // changes between two frames of which each is heeded
 const THEN = "#/overview?at=now"; // the past, beginning with how it is
 

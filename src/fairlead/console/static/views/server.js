@@ -13,7 +13,7 @@ import {
   sum,
   troubles,
 } from "../core/samples.js";
-import { clock } from "../core/time.js";
+import { clock, shortClock } from "../core/time.js";
 import { bar, faint, plainTable } from "../parts/bits.js";
 import { Graph, nearest } from "../parts/graph.js";
 import { redraw } from "../parts/steady.js";
@@ -269,7 +269,7 @@ function row(time, group) {
   const last = group[group.length - 1];
   const isWrong = (/** @type {string} */ code) => code === "429" || code >= "500";
   return [
-    new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }),
+    shortClock(time),
     total((one) => requestsOf(one, 0, () => true)),
     total((one) => requestsOf(one, 1, isWrong)),
     secondsText(most((one) => one.reads[2])),

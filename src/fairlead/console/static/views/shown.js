@@ -15,7 +15,10 @@ const STATES = /^(status|state|phase)$/i; // columns that come first where there
 const NARROW = "(max-width: 700px)";
 const FEW = 500; // rows that are put in their places one by one
 const BAD =
-  /^(error|failed|crashloopbackoff|imagepullbackoff|errimagepull|evicted|unknown|notready|lost|oomkilled)/i;
+  /^(init:)?(error|failed|crashloopbackoff|imagepullbackoff|errimagepull|invalidimagename|create\w+error|runcontainererror|starterror|outof\w+|evicted|unknown|notready|lost|oomkilled)/i;
+const WARN = /^(pending|terminating|containercreating|podinitializing|init:|suspended)|disabled$/i;
+const READY = /^ready$/i; // a column with how many of how many are ready
+const OVER = /^(completed|succeeded)$/i; // the state of what need not be ready any more
 
 /** The rows of a table that a filter lets through, sorted by a column. */
 export class Shown {
@@ -156,7 +159,24 @@ export class Shown {
   #cell(row, index) {
     if (this.#known[index].name === AGE && row.created) return age(row.created);
     const text = String(row.cells[index] ?? "");
-    return BAD.test(text) ? h("span", { class: "bad" }, text) : text;
+    const tone = BAD.test(text) ? "bad" : this.#isWarning(row, index, text) ? "warn" : "";
+    return tone ? h("span", { class: tone }, text) : text;
+  }
+
+  /**
+   * Whether a cell tells that something is not as it should be, yet.
+   * @param {Row} row
+   * @param {number} index
+   * @param {string} text
+   */
+  #isWarning(row, index, text) {
+    const { name } = this.#known[index];
+    if (STATES.test(name)) return WARN.test(text);
+    const [, ready, all] = (READY.test(name) && /^(\d+)\/(\d+)$/.exec(text)) || [];
+    if (!all || Number(ready) >= Number(all)) return false;
+    return !this.#known.some(
+      (one, at) => STATES.test(one.name) && OVER.test(String(row.cells[at])),
+    );
   }
 }
 

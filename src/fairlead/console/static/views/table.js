@@ -6,7 +6,7 @@ import { LiveTable } from "../core/live_table.js";
 import { createRoute, objectRoute } from "../core/paths.js";
 import { go, keep } from "../core/router.js";
 import { Grid } from "../parts/grid.js";
-import { emptyList } from "./empty.js";
+import { emptyList, forbiddenList } from "./empty.js";
 import { Picked } from "./actions/picked.js";
 import { redraw } from "../parts/steady.js";
 import { Shown } from "./shown.js";
@@ -72,12 +72,18 @@ export function showTable(place, kind) {
     change?.();
     const rows = shown.rows();
     grid.show(shown.columns(), rows, shown.sorted);
-    fill(count, summary(table, rows.length));
+    const isForbidden = table.isForbidden && !rows.length;
+    fill(count, isForbidden ? "" : summary(table, rows.length));
     count.classList.toggle("bad", table.state === "waiting");
     const isEmpty = !rows.length && table.state === "live";
-    const words = isEmpty && [table.rows.size, place.namespace];
-    redraw(empty, words, () => isEmpty && emptyList(place, kind, table.rows.size > 0, unfilter));
-    grid.element.classList.toggle("vacant", isEmpty);
+    const words = (isEmpty || isForbidden) && [table.rows.size, place.namespace, table.problem];
+    redraw(empty, words, () =>
+      isForbidden
+        ? forbiddenList(place, kind, table.problem)
+        : isEmpty && emptyList(place, kind, table.rows.size > 0, unfilter),
+    );
+    grid.element.classList.toggle("vacant", isEmpty || isForbidden);
+    grid.element.hidden = isForbidden;
   };
   table.addEventListener("changed", () => draw(() => shown.refresh()), { signal });
   picked.addEventListener("changed", () => draw());

@@ -2,7 +2,7 @@
 
 import { fill, h } from "../core/dom.js";
 import { bar } from "../parts/bits.js";
-import { problem } from "../parts/messages.js";
+import { nothing } from "../parts/messages.js";
 import { faultsPanel } from "./testing/faults.js";
 import { Panel } from "./testing/panel.js";
 import { clockPanel, controllersPanel, requestsPanel, snapshotsPanel } from "./testing/panels.js";
@@ -13,7 +13,7 @@ import { clockPanel, controllersPanel, requestsPanel, snapshotsPanel } from "./t
 export async function show(place) {
   place.title("Testing");
   if (!place.catalogue.about.testing) {
-    return fill(place.host, problem("this server was not started with --testing"));
+    return fill(place.host, nothing("this server was not started with --testing"));
   }
   const all = () => Promise.all(panels.map((one) => one.look()));
   // The record of requests is long: it is read when that is asked for.

@@ -23,6 +23,7 @@ const MAX_LINES = 10_000;
 const AT_ONCE = 5; // changes of one revision that are told
 const SHOWN = 200; // objects of a kind
 const PAUSE = 200; // milliseconds between two looks at what changed
+const REST = 300; // milliseconds without a move
 const SIGNS = { added: "+", changed: "~", removed: "−", same: "" };
 
 /** @param {Place} place */
@@ -36,7 +37,10 @@ export async function show(place) {
 class TravelView {
   /** @type {Thing | null} */
   #chosen = null;
+  /** The chosen one, or else the first that is different. @type {Thing | null} */
+  #shown = null;
   #drawing = 0;
+  #waiting = 0;
 
   /** @param {Place} place */
   constructor(place) {
@@ -100,7 +104,7 @@ class TravelView {
     const { hidden, cut } = scene;
     fill(
       this.state,
-      feed.problem || `${feed.changes.length} changes after ${feed.since} · ${feed.state}`,
+      feed.problem || `${feed.changes.length} changes after revision ${feed.since} · ${feed.state}`,
       hidden.length > 0 && faint(` · ${hidden.length} kinds may not be listed`),
       cut.length > 0 && faint(` · not all ${cut.join(", ")}`),
       " · ",
@@ -120,12 +124,19 @@ class TravelView {
       ["#/map", "As a map"],
     ].map(([to, text]) => h("a", { class: "inline", href: `${to}?at=${at.revision}` }, text));
     fill(this.facts, done.length ? done : faint(at.says), more, bar(...views));
-    const sections = [...this.scene.between(from, at.revision)].flatMap(([title, found]) =>
-      this.#kind(title, found),
-    );
+    const between = this.scene.between(from, at.revision);
+    // What is different is seen without a choice; one that was made stays.
+    this.#shown = this.#chosen ?? firstChanged(between);
+    const sections = [...between].flatMap(([title, found]) => this.#kind(title, found));
     const none = faint(`Nothing is different from ${from}.`);
     refill(this.things, sections.length ? sections : none);
-    this.#detail(from, at.revision);
+    clearTimeout(this.#waiting);
+    if (this.#chosen) return this.#detail(from, at.revision);
+    // What nobody chose is compared when nothing moves any more: that asks the server.
+    fill(this.detail, faint("What is different is shown when nothing moves."));
+    this.#waiting = setTimeout(() => {
+      if (!this.place.signal.aborted) this.#detail(from, at.revision);
+    }, REST);
   }
 
   /** @param {Change} change */
@@ -161,7 +172,7 @@ class TravelView {
       this.#moved();
     };
     const inside = this.place.namespace || !thing.namespace ? "" : `${thing.namespace}/`;
-    const isChosen = this.#chosen && objectPath(this.#chosen.kind, this.#chosen) === path;
+    const isChosen = this.#shown && objectPath(this.#shown.kind, this.#shown) === path;
     const button = h(
       "button",
       {
@@ -180,13 +191,22 @@ class TravelView {
    * @param {number} to
    */
   #detail(from, to) {
-    const thing = this.#chosen;
+    const thing = this.#shown;
     if (!thing) return fill(this.detail, faint("Choose an object to see what is different."));
     const then = `${objectRoute(thing.kind, thing, "summary")}?at=${to}`;
     const summary = h("a", { class: "inline", href: then }, "Summary as it was");
     fill(this.detail, bar(link(thing.kind, thing, to), summary), this.compared.element);
     void this.compared.show(objectPath(thing.kind, thing), from, to);
   }
+}
+
+/**
+ * @param {Map<string, Marked[]>} between two moments
+ * @returns {Thing | null}
+ */
+function firstChanged(between) {
+  const found = [...between.values()].flat().find(({ mark }) => mark !== "same");
+  return found?.thing ?? null;
 }
 
 /**

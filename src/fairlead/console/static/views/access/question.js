@@ -21,9 +21,10 @@ const POLICY = ["clusterroles", "roles", "clusterrolebindings", "rolebindings"];
 /**
  * @param {Place} place
  * @param {(asked: Question) => Promise<void>} answer
+ * @param {boolean} isAsked whether to ask at once, with what is filled in
  * @param {...Children} more fields of the form
  */
-export function asking(place, answer, ...more) {
+export function asking(place, answer, isAsked, ...more) {
   const { query } = place.route;
   /** @param {string} name @param {string} [value] @param {string} [list] */
   const input = (name, value = "", list) =>
@@ -38,8 +39,8 @@ export function asking(place, answer, ...more) {
     for (const one of [verb, kind, part, namespace, name]) keep(one.name, one.value);
     void answer(question(place, verb.value, kind.value, part.value, namespace.value, name.value));
   };
-  // Who followed a link has filled in everything.
-  if (query.has("ask")) queueMicrotask(ask);
+  // Who followed a link has filled in everything; others see an answer to begin with.
+  if (query.has("ask") || isAsked) queueMicrotask(ask);
   return form(
     "Ask",
     ask,
@@ -95,12 +96,17 @@ function choices(id, values) {
   return h("datalist", { id }, options);
 }
 
-/** @param {Question} asked */
-export function inWords({ verb, group, resource, subresource, namespace, name, path }) {
+/**
+ * @param {Place} place
+ * @param {Question} asked
+ */
+export function inWords({ catalogue }, asked) {
+  const { verb, group, resource, subresource, namespace, name, path } = asked;
   if (path) return `${verb} ${path}`;
   const part = subresource && `/${subresource}`;
   const what = `${resource}${part}${group && `.${group}`}${name && ` ${name}`}`;
-  return `${verb} ${what} in ${namespace || "all namespaces"}`;
+  const isInside = catalogue.find(group, resource)?.namespaced ?? true;
+  return `${verb} ${what}` + (isInside ? ` in ${namespace || "all namespaces"}` : "");
 }
 
 /** @param {Place} place */

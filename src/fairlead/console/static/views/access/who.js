@@ -17,26 +17,37 @@ const NOTE =
 /** @param {Place} place */
 export function show(place) {
   const result = h("div", { class: "column", role: "region", "aria-label": "Who can" });
-  const answer = (/** @type {Question} */ asked) => guarded(result, draw(place, result, asked));
-  fill(place.host, asking(place, answer), result);
+  /** @type {Question | null} */
+  let last = null;
+  const answer = (/** @type {Question} */ asked) => {
+    last = asked;
+    return guarded(
+      result,
+      draw(place, result, asked, () => last === asked),
+    );
+  };
+  fill(place.host, asking(place, answer, true), result);
 }
 
 /**
  * @param {Place} place
  * @param {Element} result
  * @param {Question} asked
+ * @param {() => boolean} isLast whether nothing else was asked since
  */
-async function draw(place, result, asked) {
+async function draw(place, result, asked, isLast) {
   fill(result, faint("Looking at roles and bindings."));
   const { policy, hidden } = await readPolicy(place, asked.namespace || null);
+  if (!isLast()) return;
   const wholeSteps = place.catalogue.about.dialect === "cluster";
   const rows = policy
     .grants()
     .filter((grant) => allows(grant.rule, asked, wholeSteps))
+    .sort((a, b) => ofSystem(a) - ofSystem(b)) // others are looked for more often
     .flatMap((grant) => rowsOf(place, grant));
   fill(
     result,
-    h("h2", {}, `Who can ${inWords(asked)}`),
+    h("h2", {}, `Who can ${inWords(place, asked)}`),
     hidden.length > 0 && problem(`Not all is known: you may not list ${hidden.join(", ")}.`),
     rows.length
       ? plainTable("Who can", ["Who", "Binding", "Role", "Rule"], rows.slice(0, MAX_ROWS))
@@ -45,6 +56,11 @@ async function draw(place, result, asked) {
     faint(NOTE),
     !asked.namespace && !asked.path && faint("Rights in single namespaces are left out: name one."),
   );
+}
+
+/** Whether a right is one that every server has. @param {Grant} grant */
+function ofSystem({ binding }) {
+  return Number(/^(system:|cluster-admin$)/.test(binding.metadata.name));
 }
 
 /**

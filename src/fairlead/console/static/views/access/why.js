@@ -5,12 +5,15 @@ import { fill, h } from "../../core/dom.js";
 import { objectRoute } from "../../core/paths.js";
 import { keep } from "../../core/router.js";
 import { ACCOUNT, allows, distance, missing, whatIsMissing } from "../../core/rules.js";
+import { Rights } from "../../core/rights.js";
 import { token } from "../../core/session.js";
 import { yamlLines } from "../../core/yaml_lines.js";
 import { faint, field, labelled, plainTable, wordsOf } from "../../parts/bits.js";
 import { Document, textLines } from "../../parts/document.js";
 import { copyButton } from "../../parts/doing.js";
 import { guarded, problem } from "../../parts/messages.js";
+import { deniedTable } from "../overview/cards.js";
+import { onlyOwnDenied, recentlyDenied } from "../overview/notes.js";
 import { chain, ruleText } from "./chain.js";
 import { asking, attributesOf, inWords, readPolicy, review, rolesGroup } from "./question.js";
 
@@ -36,7 +39,25 @@ export function show(place) {
     return guarded(result, answer(place, result, asked, other));
   };
   const more = [labelled("As user", user), labelled("With groups", groups)];
-  fill(place.host, asking(place, answered, more), result);
+  fill(place.host, asking(place, answered, false, more), result);
+  if (!query.has("ask")) void offerDenied(place, result).catch(() => {}); // it is only an offer
+}
+
+/**
+ * Requests that were denied lately, each of which leads to its explanation.
+ * @param {Place} place
+ * @param {Element} result
+ */
+async function offerDenied({ catalogue, namespace, signal }, result) {
+  const denied = catalogue.about.foreign
+    ? []
+    : await recentlyDenied(onlyOwnDenied(await Rights.load(catalogue, namespace, signal)), signal);
+  if (result.firstChild || signal.aborted) return;
+  const none = faint("Nobody was denied anything lately. Fill in what you want to know about.");
+  fill(
+    result,
+    denied.length ? [h("h2", {}, "Requests that were denied"), deniedTable(denied)] : none,
+  );
 }
 
 /**
@@ -59,7 +80,7 @@ async function answer(place, result, asked, other) {
     h(
       "p",
       { class: status.allowed ? "good" : "bad", role: "status" },
-      `${status.allowed ? "Yes" : "No"}. ${words} ${inWords(asked)}.`,
+      `${status.allowed ? "Yes" : "No"}. ${words} ${inWords(place, asked)}.`,
     ),
     status.reason && h("p", { class: "wrap" }, faint("The server says: "), status.reason),
     status.evaluationError && problem(status.evaluationError),
@@ -164,7 +185,9 @@ function nearest(place, asked, who, { policy }) {
     distance(one.rule, asked) + Number(!holdsIn(one, asked));
   const grants = policy.grants(who);
   const [found] = [...grants].sort((a, b) => far(a) - far(b));
-  const roles = policy.allowing(asked).slice(0, MAX_ROLES);
+  const able = policy.allowing(asked);
+  const forPeople = able.filter((one) => !one.metadata.name.startsWith("system:"));
+  const roles = (forPeople.length ? forPeople : able).slice(0, MAX_ROLES);
   return [
     found && far(found) <= NEAR
       ? nearestRule(place, asked, found)

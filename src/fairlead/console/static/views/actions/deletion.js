@@ -20,7 +20,7 @@ export const deletion = {
   fits: ({ metadata }) => !metadata.deletionTimestamp,
   deed: (targets, place) => {
     const preview = h("div", { class: "preview", role: "status" }, "Looking at what goes with it.");
-    void guarded(preview, showDependents(preview, targets, place));
+    const ready = guarded(preview, showDependents(preview, targets, place));
     return {
       title: `Delete ${targets.length > 1 ? allOf(targets) : inFull(targets[0])}?`,
       says: [
@@ -36,6 +36,7 @@ export const deletion = {
       command: () => commands(place, targets, (one) => ["delete", referenceOf(one)]),
       yes: "Delete",
       isGrave: true,
+      ready,
       run: async (signal) => {
         /** @type {string[]} */
         const told = [];

@@ -60,7 +60,7 @@ export const drain = {
           names.map((one) => h("li", {}, one)),
         ),
         staying.length > 0 &&
-          h("p", { class: "faint" }, `${staying.length} pods of daemon sets and of the node stay.`),
+          h("p", { class: "faint" }, `Of daemon sets and of the node: ${staying.length} stay.`),
         h("p", { class: "warn" }, "What they keep in emptyDir volumes is lost."),
         progress,
       ],

@@ -8,7 +8,7 @@ import { BOX } from "../../parts/places.js";
 /** @import {Node} from "../../core/strips.js" */
 
 const NAME = 22; // characters of a name that fit in
-const HEAD = 28; // of a kind and a state
+const HEAD = 25; // of a kind and a state
 const KIND = 16; // of a kind
 const DOT = 6; // pixels of a member, with the room beside it
 const DOTS = 28; // members in a row

@@ -1,7 +1,7 @@
 /** A plan as a picture: nodes that can be focused, and lines between them. Only what changed is drawn
  * again. */
 
-import { fill, h, svg } from "../../core/dom.js";
+import { fill, h, svg, visible } from "../../core/dom.js";
 import { curve } from "../../parts/layout.js";
 import { BOX } from "../../parts/places.js";
 import { inFull, inside, made, wordOf } from "./box.js";
@@ -198,7 +198,7 @@ export class Drawing {
   #focused(id) {
     this.#choose(id);
     const name = this.#nodes.get(id)?.element.firstChild; // its title, which is read out
-    if (name) name.textContent = this.told(id);
+    if (name) name.textContent = visible(this.told(id));
     this.light(id);
   }
 
@@ -263,8 +263,8 @@ export class Drawing {
     if (isMoved) element.setAttribute("transform", looks.place);
     if (isChanged) {
       element.setAttribute("class", this.#classOf(id, node, isCentre));
-      title.textContent = inFull(node);
-      word.textContent = wordOf(node);
+      title.textContent = visible(inFull(node));
+      word.textContent = visible(wordOf(node));
     }
     if (isShaped) {
       element.setAttribute("tabindex", id === this.current ? "0" : "-1");

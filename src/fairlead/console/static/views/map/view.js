@@ -4,6 +4,7 @@ import { fill, h } from "../../core/dom.js";
 import { applications, connected, drawnEdges, everything } from "../../core/belonging.js";
 import { Gathering } from "../../core/gathering.js";
 import { bind } from "../../core/keys.js";
+import { judgeServices } from "../../core/reached.js";
 import { missing, World } from "../../core/relations.js";
 import { keep } from "../../core/router.js";
 import { planOf, worstFirst } from "../../core/strips.js";
@@ -219,6 +220,9 @@ export class MapView {
     for (const { kind, isWhole, items } of gathering.kinds.values())
       for (const object of items.values()) world.see(kind, object, isWhole);
     world.join();
+    const pods = place.catalogue.find("", "pods");
+    const isKnown = pods && gathering.kinds.has(pods) && !gathering.problems.has(pods.plural);
+    if (isKnown && gathering.isComplete) judgeServices(world);
     for (const thing of world.things.values()) {
       // What is named, and is not among all that there are, does not exist.
       const { kind, object, namespace } = thing;

@@ -19,7 +19,7 @@ export function factList(catalogue, metadata, state) {
   const spaces = catalogue.find("", "namespaces");
   /** @type {[string, Children][]} */
   const facts = [
-    ["State", state.word && [h("span", { class: state.tone }, state.word), why(state.why)]],
+    ["State", state.word && h("span", { class: state.tone }, state.word)],
     [
       "Namespace",
       namespace && spaces
@@ -40,11 +40,6 @@ export function factList(catalogue, metadata, state) {
     { class: "facts" },
     facts.flatMap(([name, value]) => (value ? [h("dt", {}, name), h("dd", {}, value)] : [])),
   );
-}
-
-/** @param {string} text */
-function why(text) {
-  return text && ` – ${text}`;
 }
 
 /**

@@ -1,5 +1,6 @@
 /** One object: who it is, and pages that show it from different sides. */
 
+import { ApiError, reasonOf } from "../../core/api.js";
 import { fill, h } from "../../core/dom.js";
 import { bind } from "../../core/keys.js";
 import { own } from "../../core/own.js";
@@ -8,11 +9,13 @@ import { go } from "../../core/router.js";
 import { keyOf, stateOf as judged } from "../../core/states.js";
 import { Subject } from "../../core/subject.js";
 import { age } from "../../core/time.js";
-import { problem } from "../../parts/messages.js";
+import { bar } from "../../parts/bits.js";
+import { nothing, problem } from "../../parts/messages.js";
 import { objectActions } from "../actions/offers.js";
 
 /** @import {Place} from "../../app.js" */
 /** @import {Kind} from "../../core/kinds.js" */
+/** @import {Named} from "../../core/paths.js" */
 /**
  * A side of an object. It shows itself in `place.host`, which is its own.
  * @typedef {{show: (place: Place, subject: Subject) => void | Promise<void>}} Side
@@ -34,7 +37,7 @@ export async function show(place) {
   const [, group, plural, inside, name, chosen = "summary"] = parts;
   const loading = own(SIDES, chosen)?.load();
   const kind = name && (await place.catalogue.seek(groupOf(group), plural, place.signal));
-  if (!kind || !loading) return fill(place.host, problem("there is no such object"));
+  if (!kind || !loading) return fill(place.host, nothing("there is no such object"));
   const named = { namespace: namespaceOf(inside), name };
   place.title(`${kind.kind} ${name}`);
   const subject = new Subject(kind, named);
@@ -74,9 +77,14 @@ export async function show(place) {
   subject.addEventListener("changed", tell, { signal: place.signal });
   subject.addEventListener("waiting", tell, { signal: place.signal });
   // The past of what is gone can be looked at all the same.
-  await subject.load(place.signal).catch((error) => {
-    if (chosen !== "history" && !isThen) throw error;
-  });
+  try {
+    await subject.load(place.signal);
+  } catch (error) {
+    if (chosen !== "history" && !isThen) {
+      if (!(error instanceof ApiError && error.code === 404)) throw error;
+      return fill(body, gone(kind, named, error, Boolean(isForeign)));
+    }
+  }
   if (subject.object && chosen === "summary" && !isThen) {
     fill(actions, objectActions(place, subject), !isForeign && wayBack(place, subject));
   }
@@ -84,6 +92,29 @@ export async function show(place) {
   if (place.signal.aborted) return;
   await side.show({ ...place, host: body }, subject);
   if (subject.object) void subject.follow(place.signal);
+}
+
+/**
+ * What is told of an object that is not there.
+ * @param {Kind} kind
+ * @param {Named} named
+ * @param {ApiError} error
+ * @param {boolean} isForeign whether the server knows no past
+ */
+function gone(kind, named, error, isForeign) {
+  const past = h(
+    "a",
+    { class: "button", href: objectRoute(kind, named, "history") },
+    "Its history",
+  );
+  const others = h("a", { class: "button", href: kindRoute(kind) }, `All ${kind.plural}`);
+  const again = () => window.dispatchEvent(new HashChangeEvent("hashchange"));
+  return [
+    problem(reasonOf(error)),
+    !isForeign &&
+      h("p", {}, "It may have been deleted: its history tells by whom, and how it was."),
+    bar(!isForeign && past, others, h("button", { onclick: again }, "Look again")),
+  ];
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { isAborted, reasonOf } from "../../core/api.js";
 import { fill, h } from "../../core/dom.js";
-import { actorOf, pastOf, revisionOf } from "../../core/past.js";
+import { actorOf, managerOf, pastOf, revisionOf } from "../../core/past.js";
 import { objectRoute } from "../../core/paths.js";
 import { clock } from "../../core/time.js";
 import { faint } from "../../parts/bits.js";
@@ -106,6 +106,8 @@ class PastView {
       h("span", { class: "mono" }, resourceVersion),
       badge(change),
       actor(actorOf(change)),
+      managerOf(change) !== actorOf(change) &&
+        h("span", { class: "faint actor-as" }, managerOf(change)),
       faint(clock(change.time)),
     );
     return h("li", {}, button);

@@ -20,10 +20,12 @@ import { factList } from "./facts.js";
 
 /** @import {Place} from "../../app.js" */
 /** @import {Subject} from "../../core/subject.js" */
+/** @import {Reason} from "../../core/reasons.js" */
 /** @import {At, Section, Summary} from "../summary/parts.js" */
 
 const PERIOD = 5_000; // milliseconds between two looks at events
 const MAX_EVENTS = 500;
+const WIDE = ["Revisions", "Runs", "Who is behind it"]; // as in style.css
 
 /**
  * As it is, or as it was at the revision that the address names.
@@ -53,7 +55,7 @@ export async function showCards(place, subject, revision = 0) {
   if (signal.aborted) return;
   const near = new Near(catalogue, subject.named.namespace ?? "", rights, signal, revision);
   const at = { place, subject, key, near };
-  const cards = [...sectionsOf(at, summary), ...common(at)].map((section) => new Card(section));
+  const cards = ordered(sectionsOf(at, summary), common(at)).map((section) => new Card(section));
   const events = new Card({ title: "Events", look: () => null, draw: () => null });
   fill(host, h("div", { class: "summary" }, ...[...cards, events].map((one) => one.element)));
   let isDrawing = false;
@@ -73,6 +75,18 @@ export async function showCards(place, subject, revision = 0) {
 }
 
 /**
+ * What all kinds have, in front of what is as wide as the page: there is room for it.
+ * @param {Section[]} own
+ * @param {Section[]} others
+ */
+function ordered(own, [facts, ...others]) {
+  const [wide, narrow] = [true, false].map((is) =>
+    own.filter(({ title }) => WIDE.includes(title) === is),
+  );
+  return [...narrow, facts, ...wide, ...others];
+}
+
+/**
  * @param {At} at
  * @param {Summary} summary
  * @returns {Section[]}
@@ -83,7 +97,8 @@ function sectionsOf(at, summary) {
       title: "Why it is not well",
       look: () => {
         const found = [...deletionReasons(at.subject.object), ...(summary.reasons?.(at) ?? [])];
-        return found.length ? found : null;
+        const isWorse = (/** @type {Reason} */ one) => Number(one.tone !== "bad");
+        return found.length ? found.sort((a, b) => isWorse(a) - isWorse(b)) : null;
       },
       draw: (reasons) => reasonList(at, reasons),
     },

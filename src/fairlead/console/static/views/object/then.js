@@ -28,7 +28,7 @@ export class PastSummary {
     this.place = place;
     this.subject = subject;
     this.timeline = new Timeline("Moment", place.route.query, place.signal, false);
-    this.banner = h("p", { class: "warning", role: "status" });
+    this.banner = h("p", { class: "warning", role: "status" }, "Looking at how it was.");
     this.note = h("p", { class: "faint" });
     this.body = h("div");
     this.timeline.addEventListener("moved", () => void this.#moved());

@@ -2,9 +2,10 @@
 
 import { h } from "../../core/dom.js";
 import { keyOf } from "../../core/states.js";
+import { counted } from "../../parts/bits.js";
 import { redraw } from "../../parts/steady.js";
 import * as cards from "./cards.js";
-import { SECTIONS } from "./survey.js";
+import { OTHERS, SECTIONS } from "./survey.js";
 
 /** @import {Children} from "../../core/dom.js" */
 /** @import {Change} from "../../core/past.js" */
@@ -12,15 +13,18 @@ import { SECTIONS } from "./survey.js";
 /** @import {Finding, Survey} from "./survey.js" */
 /** @import {Notes} from "./notes.js" */
 
-const RECENT = 12; // changes that are shown
+const RECENT = 60; // changes of which the newest are shown
+/** What is wrong, in a word for those who look for a part of the page. */
+const WORDS = ["pod", "workload", "job", "node", "claim", "API", "other"];
 
 export class Board {
   verdict = h("span", { role: "status" });
   /** @type {{keys: readonly string[], card: cards.Card<Finding>}[]} */
-  sections = SECTIONS.map(([title, keys]) => ({
+  sections = [...SECTIONS, /** @type {const} */ ([OTHERS, []])].map(([title, keys]) => ({
     keys,
     card: new cards.Card(title, cards.findingTable),
   }));
+  parts = h("div", { class: "parts", role: "group", "aria-label": "What is wrong" });
   ending = new cards.Card("Deletions that are held up", cards.findingTable);
   denied = new cards.Card("Requests that were denied", cards.deniedTable);
   unseen = new cards.Card("Not looked at", cards.noteList);
@@ -47,11 +51,11 @@ export class Board {
 
   /** @param {Children} [aside] what stands beside the verdict */
   elements(aside) {
-    const sections = this.sections.map((one) => one.card);
-    const wrong = [...sections, this.ending, this.denied, this.warnings, this.unseen];
+    const [pods, ...sections] = this.sections.map((one) => one.card);
+    const wrong = [pods, this.ending, ...sections, this.denied, this.warnings, this.unseen];
     const around = [this.health, this.recent, this.counts];
     return [
-      h("div", { class: "bar" }, h("h1", {}, "Overview"), this.verdict, aside),
+      h("div", { class: "bar" }, h("h1", {}, "Overview"), this.verdict, this.parts, aside),
       h(
         "div",
         { class: "overview" },
@@ -72,9 +76,12 @@ export class Board {
     const ending = looks.flatMap(([, look]) => look.ending);
     let count = ending.length;
     this.ending.show(ending, ending.length);
+    const known = this.sections.flatMap((one) => one.keys);
     for (const { keys, card } of this.sections) {
+      const isOf = (/** @type {string} */ key) =>
+        keys.length ? keys.some((one) => one === key) : !known.some((one) => one === key);
       const wrong = looks
-        .filter(([kind]) => keys.includes(keyOf(this.catalogue, kind)))
+        .filter(([kind]) => isOf(keyOf(this.catalogue, kind)))
         .flatMap(([, look]) => look.wrong);
       count += wrong.length;
       // "bad" comes before "warn".
@@ -88,12 +95,37 @@ export class Board {
     this.counts.show(counts.filter((one) => one.count).sort(byName));
     this.#survey = survey;
     this.#found = count;
+    this.#tellParts();
     this.#judge();
+  }
+
+  /** How much is wrong with what, each the way to its card. */
+  #tellParts() {
+    const named = this.sections.map(({ card }, index) => ({ word: WORDS[index], card }));
+    const others = [
+      { word: "deletion", card: this.ending },
+      { word: "denied request", card: this.denied },
+      { word: "warning", card: this.warnings },
+    ];
+    const shown = [...named, ...others]
+      .filter(({ card }) => !card.element.hidden)
+      .map(({ word, card }) => ({ word, count: card.count, title: card.title }));
+    const found = new Map([...named, ...others].map(({ word, card }) => [word, card]));
+    redraw(this.parts, shown, (all) =>
+      all.map(({ word, count, title }) =>
+        h(
+          "button",
+          { title: `Go to: ${title}`, onclick: () => found.get(word)?.reveal() },
+          counted(count, word),
+        ),
+      ),
+    );
   }
 
   /** @param {Notes} notes */
   showWarnings({ warnings }) {
     this.warnings.show(warnings, warnings.length);
+    this.#tellParts();
   }
 
   /** @param {Change[]} changes oldest first */

@@ -3,6 +3,7 @@
 import { fill, h } from "../../core/dom.js";
 import { actorOf } from "../../core/past.js";
 import { kindRoute, whyRoute } from "../../core/paths.js";
+import { withoutPreemption } from "../../core/states.js";
 import { actor, badge } from "../../parts/change.js";
 import { objectLink } from "../../parts/links.js";
 import { eventRow, rows } from "../../parts/rows.js";
@@ -13,7 +14,8 @@ import { ago, redraw } from "../../parts/steady.js";
 /** @import {Change} from "../../core/past.js" */
 /** @import {Finding} from "./survey.js" */
 
-const MAX_ROWS = 10; // rows of a table
+const MAX_ROWS = 6; // rows of a table, so that the next one can be seen
+const MAX_CHANGES = 12; // lines of recent changes
 const ENOUGH = 100; // to draw a card by
 
 /**
@@ -21,6 +23,7 @@ const ENOUGH = 100; // to draw a card by
  * @template T
  */
 export class Card {
+  count = 0;
   #body = h("div");
   #count = h("span", { class: "faint" });
 
@@ -29,8 +32,9 @@ export class Card {
    * @param {(items: T[]) => Children} draw
    */
   constructor(title, draw) {
+    this.title = title;
     this.draw = draw;
-    this.element = h("section", { class: "card", "aria-label": title, hidden: true });
+    this.element = h("section", { class: "card", "aria-label": title, hidden: true, tabindex: -1 });
     fill(this.element, h("h2", {}, title, " ", this.#count), this.#body);
   }
 
@@ -39,34 +43,51 @@ export class Card {
    * @param {number} [count] told with the title
    */
   show(items, count) {
+    this.count = count ?? items.length;
     this.element.hidden = !items.length;
     this.#count.textContent = count ? String(count) : "";
     redraw(this.#body, items.slice(0, ENOUGH), this.draw);
   }
+
+  /** Bring it into view. */
+  reveal() {
+    this.element.scrollIntoView({ block: "start" });
+    this.element.focus({ preventScroll: true });
+  }
 }
 
-/** @param {Finding[]} findings the worst first */
+/** @param {Finding[]} findings the worst first; those of one owner in one state are one row */
 export function findingTable(findings) {
-  const kinds = new Set(findings.map((one) => one.kind));
+  const groups = [...Map.groupBy(findings, likeness).values()];
+  const left = groups.slice(MAX_ROWS).flat();
+  const kinds = new Set(left.map((one) => one.kind));
   return [
     rows(
-      findings
+      groups
         .slice(0, MAX_ROWS)
-        .map(({ kind, named, state }) => [
+        .map(([{ kind, named, state }, ...alike]) => [
           h("span", { class: state.tone }, state.tone === "bad" ? "✗ " : "! ", state.word),
-          objectLink(kind, named),
+          [
+            objectLink(kind, named),
+            alike.length > 0 && h("small", { class: "faint" }, ` and ${alike.length} more like it`),
+          ],
           state.why,
           ago(state.since),
         ]),
     ),
-    findings.length > MAX_ROWS &&
+    left.length > 0 &&
       h(
         "p",
         {},
-        "and more: ",
+        `and ${left.length} more: `,
         ...[...kinds].map((kind) => h("a", { href: kindRoute(kind) }, `${kind.plural} `)),
       ),
   ];
+}
+
+/** By what findings are told in one row. @param {Finding} finding */
+function likeness({ kind, named, state, owner }) {
+  return owner ? `${owner} ${state.word}` : `${kind.plural} ${named.namespace}/${named.name}`;
 }
 
 /**
@@ -77,8 +98,12 @@ export function warningTable(catalogue, events) {
   return rows(
     events.map((event) => {
       const about = event.involvedObject ?? {};
+      const message = withoutPreemption(event.message);
       const kind = catalogue.of(about);
-      return eventRow(event, kind ? objectLink(kind, about) : `${about.kind} ${about.name}`);
+      return eventRow(
+        { ...event, message },
+        kind ? objectLink(kind, about) : `${about.kind} ${about.name}`,
+      );
     }),
   );
 }
@@ -136,13 +161,15 @@ export function healthList(about, failing) {
 
 /**
  * @param {Catalogue} catalogue
- * @param {Change[]} changes
+ * @param {Change[]} changes newest first; those of one object by one actor are one line
  */
 export function changeList(catalogue, changes) {
+  const again = (/** @type {Change} */ one) =>
+    [one.type, one.group, one.resource, one.namespace, one.name, actorOf(one)].join(" ");
   return h(
     "ul",
     { class: "links changes" },
-    changes.map((one) => {
+    [...Map.groupBy(changes, again).values()].slice(0, MAX_CHANGES).map(([one, ...before]) => {
       const kind = catalogue.find(one.group ?? "", one.resource ?? "");
       return h(
         "li",
@@ -155,6 +182,7 @@ export function changeList(catalogue, changes) {
           { class: "faint" },
           "by ",
           actor(actorOf(one)),
+          before.length > 0 && `, ${before.length + 1} times`,
           one.time && [", ", ago(one.time), " ago"],
         ),
       );

@@ -36,7 +36,7 @@ export class Notes extends EventTarget {
     this.events = catalogue.find("", "events");
     this.maySeeEvents = this.events && rights.mayList(this.events);
     this.isForeign = catalogue.about.foreign;
-    this.deniedQuery = rights.mayRead(DENIED) ? {} : { mine: true };
+    this.isMine = onlyOwnDenied(rights);
   }
 
   /** @param {AbortSignal} signal */
@@ -85,11 +85,29 @@ export class Notes extends EventTarget {
   async #denied(signal) {
     if (this.isForeign) return;
     try {
-      const found = await getJson(DENIED, { query: this.deniedQuery, signal });
-      this.denied = found.items.slice(-SHOWN).reverse();
+      this.denied = await recentlyDenied(this.isMine, signal);
     } catch (error) {
       // Rights may have changed since they were asked for.
-      if (error instanceof ApiError && error.code === 403) this.deniedQuery = { mine: true };
+      if (error instanceof ApiError && error.code === 403) this.isMine = true;
     }
   }
+}
+
+/**
+ * Whether a user is told only of own requests that were denied.
+ * @param {Rights} rights
+ */
+export function onlyOwnDenied(rights) {
+  return !rights.mayRead(DENIED);
+}
+
+/**
+ * The newest first.
+ * @param {boolean} isMine whether only those of the user are asked for
+ * @param {AbortSignal} signal
+ * @returns {Promise<any[]>}
+ */
+export async function recentlyDenied(isMine, signal) {
+  const query = { mine: isMine || undefined };
+  return (await getJson(DENIED, { query, signal })).items.slice(-SHOWN).reverse();
 }

@@ -13,7 +13,7 @@ import { presentTime } from "../../core/time.js";
 /** @import {Named} from "../../core/paths.js" */
 /** @import {Rights} from "../../core/rights.js" */
 /** @import {State} from "../../core/states.js" */
-/** @typedef {{kind: Kind, named: Named, state: State}} Finding */
+/** `owner` is the object that controls it, empty for none. @typedef {{kind: Kind, named: Named, state: State, owner: string}} Finding */
 /**
  * @typedef {object} Look at a kind
  * @property {number} version the revision that was listed
@@ -48,7 +48,12 @@ export const SECTIONS = /** @type {const} */ ([
     ["apiservices.apiregistration", "customresourcedefinitions.apiextensions"],
   ],
 ]);
-const WHOLE = ["namespaces.", ...SECTIONS.flatMap(([, keys]) => keys)];
+export const OTHERS = "Other objects that are not well"; // of kinds that have no section
+const WHOLE = [
+  "namespaces.",
+  ...SECTIONS.flatMap(([, keys]) => keys),
+  "horizontalpodautoscalers.autoscaling",
+];
 const PARTS = ["replicasets.apps", "replicationcontrollers."]; // their owner tells it as well
 const AT_ONCE = 3;
 const MAX_OBJECTS = 5_000; // objects of a kind
@@ -180,7 +185,7 @@ export class Survey extends EventTarget {
     const before = this.looks.get(kind) ?? notYet();
     before.due = Infinity; // unless it is touched meanwhile
     const look = notYet();
-    const isWhole = WHOLE.includes(keyOf(this.catalogue, kind));
+    const isWhole = WHOLE.includes(keyOf(this.catalogue, kind)) || isCustom(this.catalogue, kind);
     const accept = isWhole ? undefined : metadataType(this.catalogue);
     try {
       const path = collectionPath(kind, this.namespace);
@@ -196,7 +201,8 @@ export class Survey extends EventTarget {
     }
     const now = Date.now();
     const isFed = this.isFed && this.#isTold(kind);
-    const period = isFed ? PERIODS.fed : isWhole ? PERIODS.whole : PERIODS.metadata;
+    const isKnown = isFed && !look.problem; // what could not be looked at is tried again soon
+    const period = isKnown ? PERIODS.fed : isWhole ? PERIODS.whole : PERIODS.metadata;
     look.earliest = now + Math.max(SOONEST, SHARE * (now - began));
     look.due = Math.max(look.earliest, Math.min(before.due, now + period, look.nextEnd + 1));
     this.looks.set(kind, look);
@@ -221,7 +227,8 @@ export class Survey extends EventTarget {
     const { namespace, name, deletionTimestamp, finalizers, ownerReferences } = object.metadata;
     const key = keyOf(this.catalogue, kind);
     const state = stateOf(key, object);
-    const finding = { kind, named: { namespace, name }, state };
+    const owner = ownerReferences?.find((/** @type {any} */ one) => one.controller)?.uid ?? "";
+    const finding = { kind, named: { namespace, name }, state, owner };
     if (deletionTimestamp) {
       // What ends in good time is no news.
       const end = this.#endOf(object.metadata);
@@ -231,6 +238,15 @@ export class Survey extends EventTarget {
       if (!(PARTS.includes(key) && ownerReferences?.length)) look.wrong.push(finding);
     }
   }
+}
+
+/**
+ * Whether a kind is none of the server's own, so that only its conditions tell how its objects are.
+ * @param {Catalogue} catalogue
+ * @param {Kind} kind
+ */
+function isCustom(catalogue, { group }) {
+  return group.includes(".") && !group.endsWith(`.${catalogue.about.groupDomain}`);
 }
 
 /** @returns {Look} */

@@ -33,7 +33,7 @@ export class PastOverview {
     this.place = place;
     this.board = new Board(place);
     this.timeline = new Timeline("Moment", place.route.query, place.signal, false);
-    this.banner = h("p", { class: "warning", role: "status" });
+    this.banner = h("p", { class: "warning", role: "status" }, "Looking at how it was.");
     this.note = h("p", { class: "faint" });
     this.body = h("div", {}, this.board.elements());
     this.timeline.addEventListener("moved", () => void this.#moved());

@@ -1,7 +1,7 @@
 /** The containers of a pod: how each is, and what it asks for, reads and mounts. */
 
 import { h } from "../../core/dom.js";
-import { endOf } from "../../core/states.js";
+import { briefly, endOf } from "../../core/states.js";
 import { nearLink } from "../../parts/links.js";
 import { ago } from "../../parts/steady.js";
 import { factTable } from "./parts.js";
@@ -77,7 +77,7 @@ function stateLine({ state = {} }) {
   }
   return [
     h("span", { class: "warn" }, `waiting: ${waiting?.reason ?? "not begun"}`),
-    waiting?.message && h("span", { class: "wrap" }, ` – ${waiting.message}`),
+    waiting?.message && h("span", { class: "wrap" }, ` – ${briefly(waiting.message)}`),
   ];
 }
 

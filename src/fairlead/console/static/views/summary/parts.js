@@ -23,6 +23,7 @@ import { bar } from "../../parts/bits.js";
 
 const SIGNS = { good: "✓ ", warn: "! ", bad: "✗ ", "": "" };
 const MANY = 300; // pods that are shown one by one
+const NAMED = 6; // pods that are also named
 
 /**
  * A list of facts; those without a value are left out.
@@ -132,6 +133,22 @@ function podStrip({ near }, pods) {
       }),
       pods.length > MANY && h("span", { class: "faint" }, `the first ${MANY} are shown`),
     ),
+    kind &&
+      h(
+        "ul",
+        { class: "links named-pods" },
+        pods
+          .slice(0, NAMED)
+          .map(({ name, namespace, word, tone }) =>
+            h(
+              "li",
+              {},
+              h("a", { class: "wrap", href: objectRoute(kind, { name, namespace }) }, name),
+              h("span", { class: tone }, word),
+            ),
+          ),
+        pods.length > NAMED && h("li", { class: "faint" }, `and ${pods.length - NAMED} more`),
+      ),
   ];
 }
 
