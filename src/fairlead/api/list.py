@@ -17,10 +17,11 @@ from fairlead.operations.api import Api, Object
 from fairlead.operations.list import find
 from fairlead.operations.operation import Operation
 from fairlead.resources.registry import Resource
-from fairlead.storage.version import Version
+from fairlead.storage.version import Version, join_bodies, total_size
 
 _MANY = 2000
 _MAX_AT_ONCE = PIECE_BYTES  # bytes; longer lists are streamed
+_END = b"]}\n"
 
 
 async def answer_list(api: Api, request: Request, operation: Operation) -> Answer:
@@ -85,33 +86,28 @@ async def _followed_by(made: list[bytes], pieces: AsyncGenerator[bytes]) -> Asyn
             yield piece
 
 
-def plain_answer(resource: Resource, metadata: Object, entries: list[Version]) -> Answer:
+def plain_answer(resource: Resource, metadata: Object, versions: list[Version]) -> Answer:
     """A list assembled from the stored bytes of its items. Items of custom kinds include kind and
     apiVersion, and their lists always have a `continue` field."""
-    item = b"{"
+    opening = b"{"
     if resource.custom is not None:
         metadata = {"continue": "", **metadata}
-        item = resource.head
-    head = list_head(resource, metadata)
-    bodies: list[bytes] = [entry.body for entry in entries if entry.body is not None]
-    size = sum(map(len, bodies))
+        opening = resource.head
+    head, between = list_head(resource, metadata), b"," + opening
+    if not versions:
+        return Answer(200, head + _END)
+    head += opening
+    size = len(head) + total_size(versions) + len(between) * (len(versions) - 1) + len(_END)
     if size <= _MAX_AT_ONCE:
-        start = item if bodies else b""
-        return Answer(200, head + start + (b"," + item).join(bodies) + b"]}\n")
-    whole = len(head) + size + (len(item) + 1) * len(bodies) - 1 + 3
-    return StreamedAnswer(_joined(head, item, bodies), whole)
+        return Answer(200, join_bodies(versions, 0, head, between, size)[0] + _END)
+    return StreamedAnswer(_plain_pieces(versions, head, between), size)
 
 
-async def _joined(head: bytes, item: bytes, bodies: list[bytes]) -> AsyncGenerator[bytes]:
-    between = b"," + item
-    piece, size = [head, item], 0
-    for index, body in enumerate(bodies):
-        if index:
-            piece.append(between)
-        piece.append(body)
-        size += len(body)
-        if size >= PIECE_BYTES:
-            yield b"".join(piece)
-            piece, size = [], 0
-    piece.append(b"]}\n")
-    yield b"".join(piece)
+async def _plain_pieces(
+    versions: list[Version], head: bytes, between: bytes
+) -> AsyncGenerator[bytes]:
+    piece, next_index = join_bodies(versions, 0, head, between, PIECE_BYTES)
+    while next_index < len(versions):
+        yield piece
+        piece, next_index = join_bodies(versions, next_index, between, between, PIECE_BYTES)
+    yield piece + _END

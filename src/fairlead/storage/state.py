@@ -122,8 +122,7 @@ class History:
         self._reported = 0
 
     def _report(self) -> None:
-        """Update the part of this history in the metric, which adds up all stores of the
-        process."""
+        """Add what has changed since the last report to the metric, the sum over all stores."""
         HISTORY_BYTES.add(self._memory - self._reported)
         self._reported = self._memory
 
