@@ -47,7 +47,8 @@ MODULES = """
 base: backlog deferred meter metrics
 codec: bodies protobuf_wire yaml_blocks yaml_scalars
 codec/messages: layout reader scalars writer
-codec/types: decode defaults memo model names quantity required scalars times
+codec/types: decode defaults durations memo model names quantity required_fields scalars
+codec/types: times
 fields: check conflicts entries field_sets merge_patch ownership prune shapes
 fields: stored_entries typed_values unchanged values walk
 storage: audience backend body_metadata collection delivery state version writes

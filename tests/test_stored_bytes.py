@@ -32,7 +32,7 @@ OTHER_BYTES = {
     "controllers/aggregation/openapi/json_slices.py": "reads the document of an extension server",
     "controllers/simulation/agent/handlers.py": "reads the answer of a probe",
     "controllers/simulation/runtime/agnhost/servers.py": "writes HTML",
-    "process/backup/shared.py": "writes a mark",
+    "process/backup/shared_restore.py": "writes a mark",
     "resources/certificates/pem.py": "reads PEM",
     "resources/etcd_format/codec.py": "writes a value for etcd",
     "resources/registry.py": "writes the beginning of an object",

@@ -13,13 +13,13 @@ from support.admission import NAMESPACE, USER, World, refused, run_step
 from fairlead.admission.chain import Chain
 from fairlead.admission.plugin import UPDATE, Attributes
 from fairlead.admission.webhooks.configurations import Configurations
+from fairlead.admission.webhooks.documents import Patch
 from fairlead.admission.webhooks.plugins import (
     Dependencies,
     MutatingAdmissionWebhook,
     ValidatingAdmissionWebhook,
 )
 from fairlead.admission.webhooks.reviews import Reviews
-from fairlead.admission.webhooks.shapes import Patch
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.resources.registry import Resource
 from fairlead.storage.version import Change, Version, body_of, encode
@@ -59,7 +59,7 @@ class _Webhook:
         return json.dumps({**head, "response": response}).encode()
 
 
-class _Shapes:
+class _Converter:
     """One version, nothing to fill in."""
 
     async def shown(self, attributes: Attributes, value: Object, resource: Resource) -> Object:
@@ -95,7 +95,7 @@ class Admission:
         }
         reviews = Reviews(self.world.resources)
         mutating, validating = (
-            Dependencies(configuration, reviews, _Shapes(), self.world.namespace, _always)
+            Dependencies(configuration, reviews, _Converter(), self.world.namespace, _always)
             for configuration in self._configurations.values()
         )
         plugins = [

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import get_type_hints
 
+import pytest
+
 import fairlead
 from fairlead.base.dialect import CLUSTER, KUBERNETES, SWITCHES, Dialect, Switch
 
@@ -59,3 +61,10 @@ def test_the_dialects_are_asked_for_no_behaviour_by_their_name() -> None:
         if any(word in path.read_text() for word in requests)
     }
     assert names <= allowed
+
+
+def test_a_dialect_does_not_change_and_knows_its_names() -> None:
+    with pytest.raises(AttributeError):
+        KUBERNETES.name = "cluster"
+    with pytest.raises(TypeError, match="a dialect has no label_domian"):
+        Dialect(label_domian="kubernetes.io")

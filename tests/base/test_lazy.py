@@ -52,6 +52,20 @@ def test_the_body_of_a_lazy_module_runs_at_the_first_use(
     assert type(module.__spec__.loader) is type(module.__loader__) is type(ast.__loader__)
 
 
+def test_the_file_of_a_lazy_module_is_looked_for_at_the_first_use(
+    lazy_import: Import, tmp_path: Path
+) -> None:
+    module = lazy_import("value = 1\n")
+    (tmp_path / "lazy_sample.py").rename(tmp_path / "elsewhere.py")
+    importlib.invalidate_caches()
+    with pytest.raises(ModuleNotFoundError, match="lazy_sample"):
+        _ = module.value
+    (tmp_path / "elsewhere.py").rename(tmp_path / "lazy_sample.py")
+    importlib.invalidate_caches()
+    assert module.value == 1
+    assert module.__file__ == str(tmp_path / "lazy_sample.py")
+
+
 def test_a_lazy_module_can_use_itself_while_its_body_runs(lazy_import: Import) -> None:
     module = lazy_import("first = 1\nimport lazy_sample\nsecond = lazy_sample.first + 1\n")
     assert module.second == 2
@@ -87,5 +101,5 @@ def test_threads_wait_until_the_body_of_a_lazy_module_has_run(lazy_import: Impor
 
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_a_lazy_module_of_the_table_exists(name: str) -> None:
-    path = SOURCE.parent.joinpath(*name.split("."))
-    assert path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+    """A package cannot be lazy: its modules are found in its directory."""
+    assert SOURCE.parent.joinpath(*name.split(".")).with_suffix(".py").is_file()

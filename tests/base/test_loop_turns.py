@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from fairlead.base.turns import Turns
+from fairlead.base.slices import Turns
 
 
 def test_turns_go_to_the_tasks_that_waited_longest() -> None:

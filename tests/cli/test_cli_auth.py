@@ -109,7 +109,7 @@ class TestCanI:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            ((), "you must specify two arguments: verb resource or verb resource/resourceName."),
+            ((), "say what is asked, as in get pods, update configmap/web or get /metrics"),
             (
                 ("get", "/x", "--subresource=y"),
                 "--subresource is for resources, not for a path such as /healthz",

@@ -115,6 +115,15 @@ def test_a_report_is_also_json(stopped: Path, capsys: pytest.CaptureFixture[str]
     assert report["findings"][0]["remedy"] == "Delete it"
 
 
+def test_a_directory_that_is_not_there_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = tmp_path / "none"
+    assert main(["check", "--data-dir", str(where)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [f"ERROR: {where}: is not a directory", f"{where}: 1 error"]
+
+
 def test_one_place_has_to_be_named(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,8 +127,8 @@ def test_bash_replaces_only_the_word_that_it_sees(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "error: Shell not specified.\n"),
-        (("tcsh",), 'error: Unsupported shell type "tcsh".\n'),
+        ((), "error: name the shell: bash, zsh or fish\n"),
+        (("tcsh",), "error: there is nothing for tcsh: name bash, zsh or fish\n"),
         (("bash", "zsh"), "error: name one shell and nothing else\n"),
     ],
 )

@@ -276,10 +276,11 @@ def test_names_with_control_characters_do_not_reach_the_terminal_raw(file: Path)
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        ("use-context", "error: Unexpected args: []"),
-        ("use-context a b", "error: Unexpected args: [a b]"),
-        ("set-cluster", "error: Unexpected args: []"),
-        ("set a", "error: Unexpected args: [a]"),
+        ("use-context", "error: this takes one name, not nothing"),
+        ("use-context a b", "error: this takes one name, not a b"),
+        ("set-cluster", "error: this takes one name, not nothing"),
+        ("set a", "error: this takes a property and its value, not a"),
+        ("rename-context a", "error: this takes the old and the new name, not a"),
         ("set-credentials u --exec-command x --exec-env A", "error: invalid argument 'A' for"),
         ("get-contexts -o wide", 'error: output must be one of "" or "name"'),
         ("view -o odd", "error: -o odd is"),

@@ -294,7 +294,7 @@ MISTAKES = {
     "configmap x --image=a": "unknown flag: --image",
     "secret": "secret needs one of: generic, tls, docker-registry",
     "secret docker-registry x": "credentials are missing: --docker-server",
-    "deployment x": 'required flag(s) "image" not set',
+    "deployment x": "--image is missing",
     "deployment x --image=a --replicas=many": 'strconv.ParseInt: parsing "many": invalid syntax',
     "job x": "give --image or --from=cronjob/NAME",
     "service clusterip x": "a port is missing: --tcp=80 or --tcp=80:8080",

@@ -63,7 +63,7 @@ def test_the_tree_of_fields(fairlead: Commands) -> None:
 
 
 def test_the_older_layout_can_be_chosen(fairlead: Commands) -> None:
-    lines = fairlead("explain", "deploy.spec", "--output=plaintext-openapiv2").splitlines()
+    lines = fairlead("explain", "deploy.spec", "-o", "plaintext-openapiv2").splitlines()
     assert lines[:4] == ["KIND:     Deployment", "VERSION:  apps/v1", "", "RESOURCE: spec <Object>"]
     assert "   template\t<Object> -required-" in lines
 

@@ -74,7 +74,7 @@ def test_an_object_that_has_changed_keeps_its_labels(labelled: Commands) -> None
 
 MISTAKES = {
     "": "name objects first, such as pod web or pod/web",
-    "cm a": "at least one label update is required",
+    "cm a": "say which label to change: KEY=VALUE, or KEY- to remove it",
     "cm a=b": "name the objects, or give --all or a selector",
     "cm a x=y x-": "a label is both set and removed",
     "cm a x=!!": 'invalid label value: "x=!!": a valid label must be an empty string or consist of',

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 from support.client import Object
 from support.commands import Commands
 from support.kubectl import Kubectl, compared, without_sentences
@@ -70,6 +72,14 @@ def test_a_deployment_is_followed_taken_back_and_looked_back_on(running: Command
     assert running("rollout", "undo", "deploy/web", "--to-revision=3") == (
         "deployment.apps/web not changed (revision 3 is what runs now)\n"
     )
+
+
+def test_the_history_can_be_printed_as_documents(running: Commands) -> None:
+    two_revisions(running)
+    sets = list(yaml.safe_load_all(running("rollout", "history", "deploy/web", "-o", "yaml")))
+    assert [(each["apiVersion"], each["kind"]) for each in sets] == [("apps/v1", "ReplicaSet")] * 2
+    one = json.loads(running("rollout", "history", "deploy/web", "--revision=2", "-o", "json"))
+    assert one["spec"]["template"]["spec"]["containers"][0]["image"] == "two"
 
 
 def test_dry_runs_of_undo_change_nothing(running: Commands) -> None:

@@ -104,7 +104,7 @@ def test_what_it_prints_is_what_is_there_then(web: Commands) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("deploy", "web"), 'required flag(s) "replicas" not set'),
+        (("deploy", "web"), "say how many: --replicas N"),
         (("deploy", "web", "--replicas=-1"), "--replicas must be 0 or more"),
         (("deploy", "web", "--replicas=x"), 'invalid argument "x" for "--replicas" flag'),
         (("--replicas=1",), "nothing is named."),

@@ -59,6 +59,9 @@ def test_a_creation_is_waited_for(fairlead: Commands) -> None:
     timer.join()
 
 
+CONDITIONS = "delete, create, condition=NAME or jsonpath=PATH=VALUE"
+
+
 def test_conditions(fairlead: Commands) -> None:
     pods = fairlead.space.collection("pods")
     fairlead.space.ready_for_pods()
@@ -79,8 +82,8 @@ def test_conditions(fairlead: Commands) -> None:
             ["cm", "-l", "x=y", "--for=condition=X", "--timeout=0"],
             "condition not met for configmaps/a\ncondition not met for configmaps/b\n",
         ),
-        (["cm/a", "--for=x"], 'error: unrecognized condition: "x"\n'),
-        (["cm/a"], 'error: unrecognized condition: ""\n'),
+        (["cm/a", "--for=x"], f"error: --for x is unknown: it takes {CONDITIONS}\n"),
+        (["cm/a"], f"error: say what to wait for: --for {CONDITIONS}\n"),
         (
             ["cm/c", "--for=condition=X"],
             'Error from server (NotFound): configmaps "c" not found\n',

@@ -94,9 +94,15 @@ def test_a_named_file_must_be_there(home: Path) -> None:
 
 
 def test_without_any_file_it_is_said_where_one_was_looked_for(home: Path) -> None:
-    with pytest.raises(AccessError, match="no server is named") as raised:
+    with pytest.raises(AccessError, match="there is no file") as raised:
         load_access()
     assert f"{home}/.kube/config" in str(raised.value)
+
+
+def test_a_file_without_a_server_is_said_to_name_none(home: Path) -> None:
+    (home / "empty").write_text("")
+    with pytest.raises(AccessError, match=f"no server is named in {home}/empty: name a file"):
+        load_access(home / "empty")
 
 
 def test_each_file_that_cannot_be_read_is_named(
@@ -104,12 +110,14 @@ def test_each_file_that_cannot_be_read_is_named(
 ) -> None:
     (home / "1").write_text("a: [\n")
     (home / "2").write_text("clusters: 7\n")
-    monkeypatch.setenv("KUBECONFIG", f"{home}/1{os.pathsep}{home}/2")
+    (home / "3").write_text("text\n")
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join(f"{home}/{number}" for number in (1, 2, 3)))
     with pytest.raises(AccessError) as raised:
         load_access()
     assert str(raised.value).splitlines() == [
         f"{home}/1 is not a client configuration: yaml: line 1: did not find expected node content",
         f"{home}/2 is not a client configuration: clusters is not a list",
+        f"{home}/3 is not a client configuration: it is no object",
     ]
 
 

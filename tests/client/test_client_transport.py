@@ -23,6 +23,7 @@ from support.scripted import (
 
 from fairlead.client import Access, AccessError, ApiError, Client, Unreachable
 from fairlead.client.access.loader import FixedCredentials, load_access
+from fairlead.client.errors import NotThisApi
 from fairlead.client.session import Request
 from fairlead.wire.outgoing.client_config import ClientConfig
 
@@ -258,7 +259,7 @@ def test_an_answer_that_is_no_object_is_said_to_be_so(body: bytes) -> None:
         async with script, script.client() as client:
             await client.session.object(Request("GET", "/x"))
 
-    with pytest.raises(Unreachable, match=r"not JSON|not an object"):
+    with pytest.raises(NotThisApi, match=r"not JSON|not an object"):
         asyncio.run(scenario())
 
 

@@ -34,11 +34,11 @@ def test_edges_report_when_the_last_key_is_removed() -> None:
 def test_an_owner_that_went_is_remembered_while_it_has_dependents() -> None:
     graph = Graph()
     graph.add("owner", "a")
-    assert set(graph.gone("owner")) == {"a"}
+    assert set(graph.record_deleted("owner")) == {"a"}
     assert graph.is_absent("owner")
     graph.remove("owner", "a")
     assert not graph.is_absent("owner")
-    assert set(graph.gone("owner")) == set()
+    assert set(graph.record_deleted("owner")) == set()
     assert not graph.is_absent("owner")
 
 
@@ -46,12 +46,12 @@ def test_kinds_that_are_not_served_are_forgotten_with_their_dependents() -> None
     graph = Graph()
     kind = ("example.com/v1", "Widget")
     for key in ("a", "b"):
-        graph.unresolved(kind, key)
+        graph.record_unresolved(kind, key)
     graph.forget_unresolved(kind, "a")
     assert graph.unresolved_kinds("example.com") == [kind]
     assert graph.unresolved_kinds("") == []
-    assert set(graph.resolved(kind)) == {"b"}
-    graph.unresolved(kind, "c")
+    assert set(graph.take_resolved(kind)) == {"b"}
+    graph.record_unresolved(kind, "c")
     graph.forget_unresolved(kind, "c")
     assert graph.unresolved_kinds("example.com") == []
 

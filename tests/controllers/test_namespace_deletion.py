@@ -217,7 +217,7 @@ def test_custom_objects_go_with_a_definition_that_goes_at_the_same_time(
 
 def test_the_end_of_what_is_left_is_heard_of(fresh_server: FreshServer) -> None:
     """However long what is left is not counted again."""
-    slow = "import fairlead.controllers.namespace_deletion as module; module._REST = 1e6"
+    slow = "import fairlead.controllers.namespace_deletion as d; d._RECOUNT_INTERVAL = 1e6"
     server = fresh_server(prelude=slow)
     space = Space(server, server.client())
     pods = space.collection("pods")

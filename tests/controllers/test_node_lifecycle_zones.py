@@ -28,45 +28,49 @@ def zones_of(ready: int, lost: int, zone: str = "z", zones: Zones | None = None)
         result.place(node(f"{zone}-ready-{number}", zone), ready=True)
     for number in range(lost):
         result.place(node(f"{zone}-lost-{number}", zone), ready=False)
-    result.judge()
+    result.update_rates()
     return result
 
 
 def test_one_node_is_given_up_after_the_other() -> None:
     zones = zones_of(10, 3)
-    assert [zones.turn(f"z-lost-{number}", 100.0) for number in range(3)] == [100.0, 110.0, 120.0]
+    assert [zones.eviction_time(f"z-lost-{number}", 100.0) for number in range(3)] == [
+        100.0,
+        110.0,
+        120.0,
+    ]
 
 
 def test_node_that_waits_to_be_given_up_keeps_its_turn() -> None:
     zones = zones_of(10, 3)
-    zones.turn("z-lost-0", 100.0)
-    assert zones.turn("z-lost-1", 100.0) == zones.turn("z-lost-1", 105.0) == 110.0
+    zones.eviction_time("z-lost-0", 100.0)
+    assert zones.eviction_time("z-lost-1", 100.0) == zones.eviction_time("z-lost-1", 105.0) == 110.0
 
 
 def test_two_lost_nodes_are_no_disruption() -> None:
-    assert zones_of(1, 2).turn("z-lost-0", 100.0) == 100.0
+    assert zones_of(1, 2).eviction_time("z-lost-0", 100.0) == 100.0
 
 
 def test_no_node_of_a_small_disrupted_zone_is_given_up() -> None:
-    assert zones_of(2, 3).turn("z-lost-0", 100.0) is None
+    assert zones_of(2, 3).eviction_time("z-lost-0", 100.0) is None
 
 
 def test_nodes_of_a_large_disrupted_zone_are_given_up_slowly() -> None:
     zones = zones_of(20, 40)
-    assert zones.turn("z-lost-0", 100.0) == 100.0
-    assert zones.turn("z-lost-1", 100.0) == pytest.approx(200.0)
+    assert zones.eviction_time("z-lost-0", 100.0) == 100.0
+    assert zones.eviction_time("z-lost-1", 100.0) == pytest.approx(200.0)
 
 
 def test_a_zone_that_is_wholly_lost_is_given_up_while_another_is_well() -> None:
     zones = zones_of(1, 0, "well", zones_of(0, 5))
-    assert zones.turn("z-lost-0", 100.0) == 100.0
+    assert zones.eviction_time("z-lost-0", 100.0) == 100.0
     assert not zones.all_disrupted
 
 
 def test_nothing_is_given_up_when_every_zone_is_lost() -> None:
     zones = zones_of(0, 5, "other", zones_of(0, 1))
     assert zones.all_disrupted
-    assert zones.turn("z-lost-0", 100.0) is None
+    assert zones.eviction_time("z-lost-0", 100.0) is None
 
 
 def test_giving_up_nodes_goes_on_when_a_node_answers_again() -> None:
@@ -74,36 +78,36 @@ def test_giving_up_nodes_goes_on_when_a_node_answers_again() -> None:
     zones.place(node("z-lost-4"), ready=True)
     zones.place(node("z-lost-3"), ready=True)
     zones.place(node("z-lost-2"), ready=True)
-    assert zones.judge()
+    assert zones.update_rates()
     assert not zones.all_disrupted
-    assert zones.turn("z-lost-0", 100.0) == 100.0
+    assert zones.eviction_time("z-lost-0", 100.0) == 100.0
 
 
 def test_turns_are_given_anew_when_a_zone_fares_otherwise() -> None:
     zones = zones_of(31, 29)
     for number in range(5):
-        zones.turn(f"z-lost-{number}", 100.0)
+        zones.eviction_time(f"z-lost-{number}", 100.0)
     for number in range(10):
         zones.place(node(f"z-ready-{number}"), ready=False)
-    assert zones.judge()
-    assert zones.turn("z-lost-4", 100.0) == pytest.approx(200.0)
+    assert zones.update_rates()
+    assert zones.eviction_time("z-lost-4", 100.0) == pytest.approx(200.0)
 
 
 def test_exempt_nodes_do_not_disrupt_a_zone() -> None:
     zones = zones_of(2, 0)
     for number in range(5):
         zones.place(node(f"exempt-{number}", **{EXEMPT: ""}), ready=False)
-    zones.judge()
-    assert zones.turn("exempt-0", 100.0) == 100.0
+    zones.update_rates()
+    assert zones.eviction_time("exempt-0", 100.0) == 100.0
 
 
 def test_a_node_that_moves_leaves_its_zone() -> None:
     zones = zones_of(1, 0, "well", zones_of(0, 1))
     zones.place(node("well-ready-0", "z"), ready=True)
-    zones.judge()
+    zones.update_rates()
     assert not zones.all_disrupted
     zones.remove("well-ready-0")
-    zones.judge()
+    zones.update_rates()
     assert zones.all_disrupted
 
 

@@ -45,7 +45,7 @@ def _used(api: Api) -> dict[str, str]:
 def test_custom_resources_are_counted_from_when_they_are_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resource_quotas, "_LOOK_FOR_RESOURCES", 0.02)
+    monkeypatch.setattr(resource_quotas, "_RESOURCE_POLL_INTERVAL", 0.02)
 
     async def work(api: Api) -> None:
         find = api.newest
@@ -116,7 +116,7 @@ def test_many_objects_are_counted_in_turns(tmp_path: Path, monkeypatch: pytest.M
     rounds: list[int] = []
     now = [0]
     monkeypatch.setattr(Pods, "usage", lambda measure, pod: _Watched(rounds, now))
-    monkeypatch.setattr(backlog, "SECONDS", 0.0)
+    monkeypatch.setattr(backlog, "SLICE_SECONDS", 0.0)
 
     async def count_rounds() -> None:
         while True:

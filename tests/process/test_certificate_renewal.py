@@ -120,10 +120,10 @@ def renewal(directory: Path, pki: Pki, clock: Clock, configured: Pair | None = N
 def test_a_running_server_renews_its_own(tmp_path: Path, clock: Clock) -> None:
     pki = ensure_pki(tmp_path, HOSTS, clock)
     work = renewal(tmp_path, pki, clock)
-    assert not work.look()
+    assert not work.renew()
     clock.pass_days(250)
-    assert work.look()
-    assert not work.look()
+    assert work.renew()
+    assert not work.renew()
     assert days(pki.serving.certificate, clock) == 365
 
 
@@ -135,10 +135,10 @@ def test_a_renewal_that_fails_is_said_once_a_day(
     pki.ca.key.write_bytes(b"")
     clock.pass_days(250)
     for _ in range(5):
-        assert not work.look()
+        assert not work.renew()
     assert logged(caplog).count("own certificates cannot be renewed") == 1
     clock.pass_days(1)
-    work.look()
+    work.renew()
     assert logged(caplog).count("own certificates cannot be renewed") == 2
 
 
@@ -163,9 +163,9 @@ def test_a_given_certificate_is_followed(tmp_path: Path, clock: Clock) -> None:
     work = renewal(tmp_path, ensure_pki(tmp_path, HOSTS, clock), clock, given)
     good = given.certificate.read_bytes()
     given.certificate.write_bytes(b"half")
-    assert not work.look()
+    assert not work.renew()
     given.certificate.write_bytes(good)
-    assert work.look()
+    assert work.renew()
 
 
 def test_a_given_certificate_that_ends_does_not_hide_a_broken_one(
@@ -176,7 +176,7 @@ def test_a_given_certificate_that_ends_does_not_hide_a_broken_one(
     work = renewal(tmp_path, ensure_pki(tmp_path, HOSTS, clock), clock, given)
     given.certificate.write_bytes(b"half")
     for _ in range(5):
-        assert not work.look()
+        assert not work.renew()
     assert logged(caplog).count("the certificate read before stays in use") == 1
 
 
@@ -202,7 +202,8 @@ def test_a_renewed_certificate_is_served_without_a_restart(
     days_passed.write_text("0")
     prelude = (
         "import datetime as d; from pathlib import Path;"
-        " import fairlead.process.certificates.renewal as r; r._EVERY = 0.05; real = r.utc_now;"
+        " import fairlead.process.certificates.renewal as r; r._CHECK_EVERY = 0.05;"
+        " real = r.utc_now;"
         f" clock = lambda: real() + d.timedelta(days=int(Path({str(days_passed)!r}).read_text()));"
         " r.Renewal.__init__.__kwdefaults__['now'] = clock"
     )

@@ -16,7 +16,7 @@ from fairlead.process.certificates.issue import issue_client
 
 LIFETIME = 4.0
 RENEWING = (
-    "import fairlead.process.certificates.renewal as r; r._EVERY = 0.1;"
+    "import fairlead.process.certificates.renewal as r; r._CHECK_EVERY = 0.1;"
     " from fairlead.process.certificates.authority import Lifetimes;"
     " from datetime import timedelta; import fairlead.process.certificates.serving as s;"
     f" s.DEFAULT_LIFETIMES = Lifetimes(others=timedelta(seconds={LIFETIME}))"

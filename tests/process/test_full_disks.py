@@ -111,7 +111,7 @@ def test_a_full_disk_of_the_audit_log_is_told_and_holds_up_strict_requests_alone
 
 
 RENEWING = (
-    "import fairlead.process.certificates.renewal as r; r._EVERY = 0.05;"
+    "import fairlead.process.certificates.renewal as r; r._CHECK_EVERY = 0.05;"
     " from fairlead.process.certificates.authority import Lifetimes;"
     " from datetime import timedelta;"
     " import fairlead.process.certificates.serving as s;"

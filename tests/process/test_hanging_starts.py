@@ -16,7 +16,7 @@ from support.workers import Workers
 pytestmark = pytest.mark.usefixtures("new_interpreters")
 
 # The parent is patient with a start for a few seconds only.
-HASTY = "import fairlead.process.workers.hangs as h; h.LOOK_EVERY = 0.25; h.STARTING_LOOKS = 12"
+HASTY = "import fairlead.process.workers.hangs as h; h.CHECK_EVERY = 0.25; h.STARTING_CHECKS = 12"
 KILLED = "a worker hangs at its start and is killed"
 
 

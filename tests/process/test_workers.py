@@ -497,7 +497,7 @@ def _create_until_refused(client: Client, answers: list[int]) -> None:
 def test_a_hung_owner_is_replaced_and_writes_nothing_when_it_is_resumed(
     fresh_server: FreshServer,
 ) -> None:
-    hasty = "import fairlead.process.workers.hangs as h; h.LOOK_EVERY = 0.25"
+    hasty = "import fairlead.process.workers.hangs as h; h.CHECK_EVERY = 0.25"
     server = fresh_server("--workers", "2", prelude=hasty)
     workers = Workers(server)
     owner, (follower,) = workers.owner(), workers.followers()

@@ -77,7 +77,7 @@ def test_an_index_is_kept_current() -> None:
 
 
 def test_index_has_what_changed_while_it_was_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairlead.base.backlog.SECONDS", 0.0)
+    monkeypatch.setattr("fairlead.base.backlog.SLICE_SECONDS", 0.0)
 
     async def test(collection: Things) -> None:
         making = asyncio.create_task(collection.find("l=x"))
@@ -105,7 +105,7 @@ def test_index_that_is_being_built_is_awaited_by_other_lists(
         await build_index(indexes, fact, heads)
 
     monkeypatch.setattr(reads, "_build_index", counted)
-    monkeypatch.setattr("fairlead.base.backlog.SECONDS", 0.0)
+    monkeypatch.setattr("fairlead.base.backlog.SLICE_SECONDS", 0.0)
 
     async def test(collection: Things) -> None:
         requests = [asyncio.create_task(collection.find(f"l={number}")) for number in (3, 6, 7)]

@@ -8,7 +8,7 @@ from fairlead.base.dialect import KUBERNETES
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.codec.types.decode import decoder
 from fairlead.resources.causes import Causes
-from fairlead.resources.custom.schema import CustomSchema, compile_schema
+from fairlead.resources.custom.schema.custom_schema import CustomSchema, compile_schema
 
 TYPES = BuiltinTypes(KUBERNETES)
 METADATA = TYPES.struct("meta/v1.ObjectMeta")

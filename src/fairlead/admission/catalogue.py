@@ -37,8 +37,8 @@ class PluginNameError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """The dependencies of the plugins. `others` are plugins that other parts constructed, by name;
-    each takes its place in the order if it is enabled."""
+    """The dependencies of the plugins. `others` are plugins that other parts of the server
+    constructed, by name; an enabled one runs at its place in the order."""
 
     find: Find
     namespace: FindNamespace

@@ -43,19 +43,19 @@ class Attributes:
     round: int = 0  # number of mutating rounds already run
     wants_round: bool = False  # a plugin requests another mutating round
     is_settled: bool = False  # webhooks have decided and are not called again
-    memory: dict[str, Any] | None = None  # state of plugins for the next round, by their names
+    states: dict[str, Any] | None = None  # what plugins keep for the next round, by their names
 
     @property
     def subresource(self) -> str:
         return self.resource.subresource
 
-    def kept(self, plugin: str, make: Callable[[], State]) -> State:
-        """The state that a plugin keeps for the next round, made in the first one."""
-        if self.memory is None:
-            self.memory = {}
-        if plugin not in self.memory:
-            self.memory[plugin] = make()
-        state: State = self.memory[plugin]
+    def state_of(self, plugin: str, make: Callable[[], State]) -> State:
+        """The state that a plugin keeps between rounds; `make` makes it in the first one."""
+        if self.states is None:
+            self.states = {}
+        if plugin not in self.states:
+            self.states[plugin] = make()
+        state: State = self.states[plugin]
         return state
 
 
@@ -65,7 +65,7 @@ class Plugin(Protocol):
     name: str
 
     # Resources (internal names, `*` for all) for which the decision on an update depends on more
-    # than the write, its namespace and lookups through `Needs`.
+    # than the write, its namespace and lookups by the functions of `Dependencies`.
     @property
     def depends_on_other_state(self) -> Container[str]: ...
 

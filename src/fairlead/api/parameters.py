@@ -21,8 +21,8 @@ from fairlead.base.errors import (
 from fairlead.codec.bodies import BodyError, parse_json, parse_yaml
 from fairlead.codec.protobuf import ProtobufError, content_type, envelope, from_message
 from fairlead.codec.types.decode import decoder
+from fairlead.codec.types.durations import DurationError, parse_duration
 from fairlead.codec.types.mismatch import DecodeError
-from fairlead.codec.types.times import DurationError, parse_duration
 from fairlead.operations.api import Api
 from fairlead.operations.options import (
     DeleteOptions,

@@ -47,7 +47,7 @@ class RequestTracer:
     def begin(self, request: Request) -> RequestTrace | None:
         """Return the trace of a routed request; None if it is certainly not sampled."""
         header = request.header(b"traceparent")
-        is_drawn = self.tracer.draws()
+        is_drawn = self.tracer.should_sample()
         if not is_drawn and not (header and self.trusts):
             return None
         return RequestTrace(self, parse_parent(header) if header else None, is_drawn)

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from fairlead.base import clock, files
 from fairlead.base.errors import TooManyCauses
+from fairlead.base.files import NotReloaded, Reloadable
 from fairlead.base.logs import Logger
 from fairlead.base.metrics import REGISTRY, Counter, Gauge
 from fairlead.base.release import Release
-from fairlead.base.reloading import NotReloaded, Reloadable
 from fairlead.codec.cel.compile import Program, compile_expression
 from fairlead.codec.cel.environment import environment
 from fairlead.codec.cel.errors import CompileError, ConstantProblem, CostExceeded, EvaluationError
@@ -38,7 +38,7 @@ logger = Logger("fairlead")
 _GROUP = "apiserver.config.@"
 _VERSIONS = ("v1", "v1beta1", "v1alpha1")
 _MAX_BYTES = 3 * 1024 * 1024
-_LOOK_EVERY = 0.25  # seconds
+_CHECK_EVERY = 0.25  # seconds
 
 
 T = TypeVar("T")
@@ -84,24 +84,24 @@ class ConfigurationFile:
         return result
 
     def _bytes(self, *, is_reload: bool = False) -> bytes:
-        """The content. Only a regular file can be read again: a pipe might wait for ever."""
-        nowhere = Section({}, self.path, self._flag)
+        """The content. A reload reads only regular files: reading a pipe might wait for ever."""
+        section = Section({}, self.path, self._flag)
         try:
             if is_reload and not S_ISREG(self.path.stat().st_mode):
-                raise nowhere.error("", "is not a regular file")
+                raise section.error("", "is not a regular file")
             with self.path.open("rb") as file:
                 content = file.read(_MAX_BYTES + 1)
         except OSError as error:
-            raise nowhere.error("", f"cannot be read: {error.strerror}") from None
+            raise section.error("", f"cannot be read: {error.strerror}") from None
         if len(content) > _MAX_BYTES:
-            raise nowhere.error("", f"has more than {_MAX_BYTES} bytes")
+            raise section.error("", f"has more than {_MAX_BYTES} bytes")
         return content
 
     async def reload_forever(self, apply: Callable[[Section], Awaitable[None]]) -> None:
-        """Call `apply` with the new configuration whenever the file changes. It is read when two
-        successive looks find no change, so that a file in the middle of a write is not. If it is
-        invalid, or `apply` raises ConfigurationError, the configuration stays as it is; `apply` is
-        called again after NotReady."""
+        """Call `apply` with the new configuration whenever the file changes. A changed file is read
+        as soon as two successive checks find the same state, so that no half-written file is read.
+        If it is invalid, or `apply` raises ConfigurationError, the configuration stays as it is;
+        `apply` is called again after NotReady."""
         self._apply = apply
         reloads = _Reloads(self._flag)
         stamp, is_pending = None, False  # the content may have changed since it was read at start
@@ -118,11 +118,11 @@ class ConfigurationFile:
                     is_pending = isinstance(error, NotReady)
                 else:
                     reloads.succeeded(self.path, is_new=is_new)
-            await asyncio.sleep(_LOOK_EVERY)
+            await asyncio.sleep(_CHECK_EVERY)
 
     async def read_again(self) -> bool:
-        """Whether the content is new, and in use now. For a file that is followed. Raises
-        NotReloaded."""
+        """Read the file now; returns whether new content is in use. Does nothing unless
+        `reload_forever` runs. Raises NotReloaded."""
         if self._apply is None:
             return False
         try:
@@ -134,7 +134,8 @@ class ConfigurationFile:
         return is_new
 
     async def _reload(self, apply: Callable[[Section], Awaitable[None]]) -> bool:
-        """Whether the content is new. Content that `apply` refused is not new again."""
+        """Apply the content of the file if it is new; returns whether it was. Content that `apply`
+        refused is not applied again."""
         async with self._reading:
             content = await asyncio.to_thread(self._bytes, is_reload=True)
             if content == self.content:

@@ -1,4 +1,5 @@
-"""Long work in slices, for work that is not a task. See `slices` for tasks."""
+"""Long work in slices, without a task: iterators that run step by step. `slices` is the same for
+tasks."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from time import perf_counter
 
 from fairlead.base.compiled import mypyc_attr
 
-SECONDS = 0.004  # of work per iteration of the event loop
+SLICE_SECONDS = 0.004  # of work per iteration of the event loop
 _STEPS_PER_CLOCK_READ = 100
 
 
@@ -26,7 +27,7 @@ class Slice:
             self.began = perf_counter()
             asyncio.get_running_loop().call_soon(self._end)
             return True
-        return perf_counter() < self.began + SECONDS
+        return perf_counter() < self.began + SLICE_SECONDS
 
     def _end(self) -> None:
         self.began = 0.0
@@ -44,17 +45,17 @@ class Backlog:
         return len(self._waiting)
 
     def has_time(self) -> bool:
-        """Whether a short piece of work may be done now: nothing waits, and there is time left."""
+        """Whether a short piece of work may run now: the queue is empty and the slice has time."""
         return not self._waiting and self._slice.has_time()
 
     def add(self, steps: Iterator[object]) -> None:
         """Each `next` of the iterator is one step."""
-        if self._waiting or not self._do(steps):
+        if self._waiting or not self._run(steps):
             self._waiting.append(steps)
             if len(self._waiting) == 1:
                 asyncio.get_running_loop().call_soon(self._continue)
 
-    def _do(self, steps: Iterator[object]) -> bool:
+    def _run(self, steps: Iterator[object]) -> bool:
         """Returns whether the iterator is exhausted."""
         if not self._slice.has_time():
             return False
@@ -64,7 +65,7 @@ class Backlog:
         return True
 
     def _continue(self) -> None:
-        while self._waiting and self._do(self._waiting[0]):
+        while self._waiting and self._run(self._waiting[0]):
             self._waiting.popleft()
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._continue)

@@ -33,8 +33,8 @@ T = TypeVar("T")
 
 _THREADS = 4
 
-_threads: WeakValueDictionary[tuple[asyncio.AbstractEventLoop, str], asyncio.Lock]
-_threads = WeakValueDictionary()
+_owner_locks: WeakValueDictionary[tuple[asyncio.AbstractEventLoop, str], asyncio.Lock]
+_owner_locks = WeakValueDictionary()
 _pool = ThreadPoolExecutor(_THREADS, "fairlead-work")
 
 
@@ -54,7 +54,7 @@ async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 
 
 async def go_on(needs: object, size: int, work: Callable[[], T]) -> T:
-    """Run work that could not be done on the loop at once."""
+    """Run work that `try_on_loop` did not finish; `needs` is what that returned."""
     if needs is NEEDS_YIELD:
         await asyncio.sleep(0)
         current_budget().loop_until = 0.0
@@ -67,11 +67,11 @@ async def go_on(needs: object, size: int, work: Callable[[], T]) -> T:
 async def _run_in_thread(budget: Budget, call: Callable[[], T]) -> T:
     # One thread per owner, so that one user cannot occupy the whole pool.
     loop = asyncio.get_running_loop()
-    lock = _threads.get((loop, budget.owner))
+    lock = _owner_locks.get((loop, budget.owner))
     if lock is None:
-        lock = _threads[loop, budget.owner] = asyncio.Lock()
+        lock = _owner_locks[loop, budget.owner] = asyncio.Lock()
     async with lock:
-        work = _InThread(budget, call)
+        work = _ThreadWork(budget, call)
         try:
             return await loop.run_in_executor(_pool, copy_context().run, work)
         except asyncio.CancelledError:
@@ -79,7 +79,7 @@ async def _run_in_thread(budget: Budget, call: Callable[[], T]) -> T:
             raise
 
 
-class _InThread(Generic[T]):
+class _ThreadWork(Generic[T]):
     """Work in a thread. It stops soon after it is cancelled."""
 
     def __init__(self, budget: Budget, call: Callable[[], T]) -> None:

@@ -1,8 +1,6 @@
 """Caches bounded by count and by bytes, so that no client can make them grow. Entries with long
 keys are not kept."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -17,15 +15,15 @@ Text = TypeVar("Text", str, bytes)
 
 MAX_KEY_BYTES = 256  # bytes; texts that clients send repeatedly are shorter
 MAX_BYTES = 4 * 1024 * 1024
-_ENTRY = 200  # bytes of overhead per entry
+_ENTRY_BYTES = 200  # overhead per entry
 _MISSING: Any = object()
 
 
 class BoundedCache(Generic[K, V]):
     """Maps keys to values and evicts the oldest entry first. `get` is as fast as that of a dict.
 
-    The caller gives the length of a key; key and value together count as `per_byte` times that.
-    Entries longer than `longest` are not kept. Metrics report the cache under its name.
+    The caller gives the length of a key. An entry counts as `per_byte` bytes for each byte of its
+    key; entries with keys longer than `longest` are not kept. Metrics report the cache by its name.
     """
 
     def __init__(
@@ -45,7 +43,7 @@ class BoundedCache(Generic[K, V]):
         self._lock = Lock()  # long bodies are decoded in threads
         self.bytes = 0
         self.get = self._values.get
-        with _registering:
+        with _registry_lock:
             _caches.add(self)
 
     def __len__(self) -> int:
@@ -57,19 +55,19 @@ class BoundedCache(Generic[K, V]):
     def keep(self, key: K, value: V, length: int) -> None:
         if length > self._longest:
             return
-        size = length * self._per_byte + _ENTRY
+        size = length * self._per_byte + _ENTRY_BYTES
         values, sizes = self._values, self._sizes
         with self._lock:
             before = sizes.get(key)
             if before is not None:
                 self.bytes -= before
-                self._gone(key, values.pop(key))
+                self._on_removed(key, values.pop(key))
             values[key], sizes[key] = value, size
             self.bytes += size
             while len(values) > self._maximum or self.bytes > self.max_bytes:
                 oldest, gone = values.popitem(last=False)
                 self.bytes -= sizes.pop(oldest)
-                self._gone(oldest, gone)
+                self._on_removed(oldest, gone)
 
     def drop(self, key: K) -> V | None:
         """Remove a key and return its value."""
@@ -78,11 +76,12 @@ class BoundedCache(Generic[K, V]):
                 return None
             self.bytes -= self._sizes.pop(key)
             gone = self._values.pop(key)
-            self._gone(key, gone)
+            self._on_removed(key, gone)
             return gone
 
-    def _gone(self, key: K, value: V) -> None:
-        """Hook for subclasses that keep data beside a value. Not called by `clear`."""
+    def _on_removed(self, key: K, value: V) -> None:
+        """Hook for subclasses that keep more data for a value; runs when it is removed, except by
+        `clear`."""
 
     def clear(self) -> None:
         with self._lock:
@@ -120,7 +119,7 @@ def memoized(
 
 MAX_SHAPES = 20_000
 MAX_SHAPE_BYTES = 8 * 1024 * 1024
-_SHAPE, _NAME = 400, 150  # bytes per shape, and per field of it
+_SHAPE_BYTES, _FIELD_BYTES = 400, 150  # estimated, per shape and per field of it
 
 
 class Shapes(Generic[V]):
@@ -134,19 +133,19 @@ class Shapes(Generic[V]):
     def __init__(self) -> None:
         self.values: dict[tuple[str, ...], V] = {}  # for lookups only
         self.get = self.values.get
-        with _registering:
+        with _registry_lock:
             _shapes.add(self)
 
     def keep(self, names: tuple[str, ...], value: V) -> None:
-        size = _SHAPE + _NAME * len(names)
-        with _registering:
-            if _held.number >= MAX_SHAPES or _held.bytes + size > MAX_SHAPE_BYTES:
+        size = _SHAPE_BYTES + _FIELD_BYTES * len(names)
+        with _registry_lock:
+            if _totals.number >= MAX_SHAPES or _totals.bytes + size > MAX_SHAPE_BYTES:
                 for cache in _shapes:
                     cache.forget()
-                _held.number = _held.bytes = 0
+                _totals.number = _totals.bytes = 0
             self.values[names] = value
-            _held.number += 1
-            _held.bytes += size
+            _totals.number += 1
+            _totals.bytes += size
 
     def forget(self) -> None:
         self.values.clear()
@@ -162,9 +161,9 @@ class CacheSize(NamedTuple):
 
 def cache_sizes() -> dict[str, CacheSize]:
     """Return the size and the limit of every cache of this process, by name."""
-    with _registering:
+    with _registry_lock:
         caches = list(_caches)
-        sizes = {"shapes of objects": CacheSize(_held.number, _held.bytes, MAX_SHAPE_BYTES)}
+        sizes = {"shapes of objects": CacheSize(_totals.number, _totals.bytes, MAX_SHAPE_BYTES)}
     for cache in caches:
         entries, size, maximum = sizes.get(cache.name, CacheSize())
         sizes[cache.name] = CacheSize(
@@ -173,22 +172,22 @@ def cache_sizes() -> dict[str, CacheSize]:
     return sizes
 
 
-class _Held:
-    """Total size of all caches of shapes."""
+class _ShapeTotals:
+    """Number and bytes of the entries in all caches of shapes."""
 
     number = 0
     bytes = 0
 
 
-_held = _Held()
-_registering = Lock()
+_totals = _ShapeTotals()
+_registry_lock = Lock()
 _caches: WeakSet[BoundedCache[Any, Any]] = WeakSet()
 _shapes: WeakSet[Shapes[Any]] = WeakSet()
 _secret = urandom(32)
 
 
 def hashed(text: str) -> bytes:
-    """Return the key under which to cache a secret: short, and useless to a reader of this
-    process's memory dump."""
+    """Return the key under which to cache a secret: a short hash, so that a memory dump of this
+    process does not show the secret."""
     content = _secret + text.encode("utf-8", "surrogatepass")
     return hashlib.blake2b(content, digest_size=24).digest()

@@ -43,9 +43,9 @@ def ahead() -> float:
 
 
 class Timer:
-    """Calls a function after a delay, or earlier if the clock was meanwhile set forward beyond the
-    time at which the delay ends; one that `is_steady` ignores such changes. A clock that is set
-    back prolongs no delay: callers that wait for a stored time check the clock again."""
+    """Calls a function after a delay, or earlier if the clock was set forward past the end of
+    the delay; a timer that `is_steady` ignores such changes. A clock that is set back prolongs
+    no delay: callers that wait for a stored time check the clock again."""
 
     __slots__ = ("_call", "_due", "_handle", "_loop", "_steadily_due")
 

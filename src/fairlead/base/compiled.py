@@ -19,12 +19,12 @@ else:
 _PACKAGE = Path(__file__).parents[1]
 # Any module of the compiled set: either all of them are compiled or none is
 # (building/fairlead_build.py).
-_ONE = "codec/types/decode"
+_COMPILED_MODULE = "codec/types/decode"
 
 
 def is_compiled() -> bool:
     """Find the module's file, without importing it."""
-    return any((_PACKAGE / f"{_ONE}{suffix}").exists() for suffix in EXTENSION_SUFFIXES)
+    return any((_PACKAGE / f"{_COMPILED_MODULE}{suffix}").exists() for suffix in EXTENSION_SUFFIXES)
 
 
 def compiler() -> str:

@@ -26,15 +26,15 @@ class Deferred(Generic[T]):
     """A result that comes later: `then` adds a step to it, `on_done` a function that gets it."""
 
     def __init__(self) -> None:
-        self._steps: list[Callable[[Any], Any]] = []  # to be done with the result, in order
+        self._steps: list[Callable[[Any], Any]] = []  # called in order, each with the last result
         self._on_done: Callable[[Any, BaseException | None], None] | None = None
-        self._task: Any = None  # that awaits a step
+        self._task: Any = None  # awaits the coroutine of a step
         self._is_done = False
         self._result: Any = None
         self._error: BaseException | None = None
 
     def add_step(self, step: Callable[[Any], Any]) -> None:
-        """Do this with the result; what the step returns is the result from then on."""
+        """Call `step` with the result; its return value replaces the result."""
         self._steps.append(step)
 
     def on_done(self, callback: Callable[[Any, BaseException | None], None]) -> None:
@@ -46,7 +46,7 @@ class Deferred(Generic[T]):
             self._on_done = callback
 
     def resolve(self, result: Any) -> None:
-        """The event has brought the result of the first step."""
+        """Set the result that the event brought, and run the steps."""
         try:
             while self._steps:
                 outcome = self._steps.pop(0)(result)
@@ -69,8 +69,8 @@ class Deferred(Generic[T]):
             self.resolve(result)
 
     def wait_for(self, coroutine: Coroutine[Any, Any, Any]) -> None:
-        """Run a step that has to wait in a task."""
-        self._task = waiting.feed(coroutine, self._go_on)
+        """Await the coroutine of a step in a task, then run the steps after it."""
+        self._task = waiting.run_in_task(coroutine, self._go_on)
 
     def fail(self, error: BaseException) -> None:
         self._steps.clear()
@@ -83,13 +83,13 @@ class Deferred(Generic[T]):
             callback(result, error)
 
     def cancel(self) -> None:
-        """Nobody waits for the result any more."""
+        """Drop the result: cancel the task, and do not call the function of `on_done`."""
         self._on_done = None
         if self._task is not None:
             self._task.cancel()
 
 
-# A result, or how it comes.
+# A result, or the deferred or the coroutine that brings it.
 Outcome: TypeAlias = T | Deferred[T] | Coroutine[Any, Any, T]
 
 

@@ -42,8 +42,8 @@ class Pace:
     def __post_init__(self) -> None:
         if not self.lease > self.renewal > self.retry * JITTER or self.retry <= 0:
             raise ValueError(
-                "a lease must last longer than its renewal may take, and that longer than"
-                f" {JITTER} times the pause between tries, which is more than none"
+                "a lease must last longer than the renewal deadline, the deadline must be longer"
+                f" than {JITTER} times the retry pause, and the pause must not be 0"
             )
 
 
@@ -121,9 +121,9 @@ class Election:
     def is_leading(self) -> bool:
         """Whether this candidate leads. Compares with the deadline, so it is right even if the
         event loop was blocked."""
-        return self._leads and self._left() > 0
+        return self._leads and self._seconds_left() > 0
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         """Seconds until the deadline to renew the lease."""
         return self._renewed_at + self._pace.renewal - self._lease.steady()
 
@@ -132,13 +132,16 @@ class Election:
         cancelled. Raises what `lead` raises."""
         await self._acquire()
         self._leads = True
-        work, renewal = asyncio.create_task(self._work()), asyncio.create_task(self._keep())
+        work, renewal = (
+            asyncio.create_task(self._work()),
+            asyncio.create_task(self._keep_renewing()),
+        )
         try:
             await asyncio.wait({work, renewal}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             was_lost = renewal.done()
             self._leads = False
-            await self._end(work, renewal)
+            await self._cancel(work, renewal)
             if self._stopped is not None:
                 self._stopped()
             if not was_lost:
@@ -151,7 +154,7 @@ class Election:
         await self._lead()
         await asyncio.Event().wait()
 
-    async def _end(self, *tasks: asyncio.Task[None]) -> None:
+    async def _cancel(self, *tasks: asyncio.Task[None]) -> None:
         """Cancel the tasks and wait until they have ended, at most for `patience`."""
         for task in tasks:
             task.cancel()
@@ -168,7 +171,7 @@ class Election:
             async with self._lease.timeout(self._pace.renewal):
                 lease = await self._read()
                 if lease is None or self._is_free(lease):
-                    await self._hold(lease)
+                    await self._acquire_or_renew(lease)
                     return True
         return False
 
@@ -178,13 +181,13 @@ class Election:
         lasts = max(self._pace.lease, _spec(lease).get("leaseDurationSeconds") or 0)
         return self._lease.steady() >= self._seen_at + lasts
 
-    async def _keep(self) -> None:
+    async def _keep_renewing(self) -> None:
         """Renew the lease until another candidate holds it or the deadline passes. A deleted lease
         is created again."""
         due = self._lease.steady() + self._pace.retry
         try:
             while True:
-                async with self._lease.timeout(self._left()):
+                async with self._lease.timeout(self._seconds_left()):
                     await self._lease.wait(max(0.0, due - self._lease.steady()))
                     is_due = self._lease.steady() >= due
                     if is_due:
@@ -194,11 +197,11 @@ class Election:
                         if lease is not None and self.leader != self._identity:
                             return
                         if is_due:
-                            await self._hold(lease)
+                            await self._acquire_or_renew(lease)
         except TimeoutError:
             _LOG.warning("a lease could not be renewed", identity=self._identity, lease=self._label)
 
-    async def _hold(self, lease: Object | None) -> None:
+    async def _acquire_or_renew(self, lease: Object | None) -> None:
         """Acquire or renew the lease, with a precondition on its version."""
         began = self._lease.steady()
         old, moment = _spec(lease), self._timestamp()

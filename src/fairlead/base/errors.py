@@ -20,7 +20,7 @@ STATUS_HEAD: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata":
 
 
 class Cause(NamedTuple):
-    """One thing that is wrong with an object, at one field of it."""
+    """One error of an object, at one field of it."""
 
     reason: str
     message: str

@@ -1,11 +1,12 @@
-"""Files: data files of the package, stored beside its modules, and detection of changed files.
+"""Files: data files of the package, which lie beside its modules; detection of changed files; files
+that a running server reads again.
 
 `importlib.resources` would work too, but imports archive modules, which slows the start.
 """
 
-from __future__ import annotations
-
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import NamedTuple
 
 
 def file_beside(module: str, name: str) -> Path:
@@ -24,3 +25,15 @@ def stamp(path: Path) -> object:
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+class NotReloaded(Exception):
+    """The earlier content of the file stays in use; the text says why."""
+
+
+class Reloadable(NamedTuple):
+    """A part of the configuration that is read from files. `read_again` returns whether it changed;
+    it raises NotReloaded."""
+
+    name: str  # the flag that names the file, or a description
+    read_again: Callable[[], Awaitable[bool]]

@@ -1,9 +1,9 @@
 """Modules whose body runs when one of their attributes is first used, not when they are imported:
 a process starts faster and stays smaller without those that it may never need.
 
-Everybody imports them at the top of the file, as modules, and names their functions where they are
-used: `from fairlead.fields import json_patch`, then `json_patch.operations(...)`. `from ... import
-name` runs the body at once. Compiled modules cannot be lazy: others bind to them natively.
+Import them at the top of the file, as modules, and name their functions where they are used: `from
+fairlead.fields import json_patch`, then `json_patch.operations(...)`. `from ... import name` runs
+the body at once. Compiled modules cannot be lazy: others bind to them natively.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _SET_BEFORE = frozenset(
     for name in ("cached", "class", "file", "loader", "name", "package", "path", "spec")
 )
 
-# Package, then modules of it.
+# The lazy modules by package.
 _TABLE = """
 admission/plugins: image_policy
 admission/plugins/pod_security: existing_pods pods standards
 admission/plugins/pod_security_policy: plugin
-admission/policies: compilation dispatch evaluation inputs matching mutating param_access
-admission/policies: parameters validating
+admission/policies: compilation dispatch evaluation inputs matching mutating_plugin
+admission/policies: param_access parameters validating_plugin
 api: aggregated_discovery build_metrics component_pages discovery long_lists tracing
 api/audit: auditor own_operations setup
 api/history: page
@@ -46,7 +46,7 @@ cli/completion: candidates
 cli/get: follow
 cli/kustomize: build
 cli/local_console: contexts server
-cli/output: custom_columns go_templates jsonpath live printers sort
+cli/output: custom_columns go_templates jsonpath kyaml live plain_tables printers sort
 cli/proxy: relay
 client: conditions port_forwarding processes watch
 client/access: exec_config exec_plugin oidc
@@ -75,7 +75,7 @@ controllers/workloads/stateful_sets: controller
 fields: json_patch strategic
 operations: foreign_kinds tokens
 process: assembly console_secrets encryption lifecycle stores
-process/backup: archive live shared
+process/backup: archive live shared_restore
 process/certificates: issue
 process/flags: serve
 process/tracing: configuration exporter
@@ -86,9 +86,9 @@ resources/apiextensions: approval schema_rules
 resources/certificates: pem
 resources/columns: registry
 resources/core: resource_quotas
-resources/custom: columns schema webhook_conversion
-resources/custom/schema: rules
-resources/etcd_format: codec encrypted
+resources/custom: columns webhook_conversion
+resources/custom/schema: custom_schema rules
+resources/etcd_format: codec encryption
 resources/resource: selectors
 storage: followed selection
 storage/encryption: configuration kms
@@ -141,12 +141,11 @@ class LazyModule(ModuleType):
 
 
 class LazyLoader:
-    """Loads one module when it is first used. Threads wait for the one that runs the body. If the
-    body raises, the next use runs it again."""
+    """Finds and loads one module when it is first used. Threads wait for the one that runs the
+    body. If the body raises, the next use runs it again."""
 
-    def __init__(self, spec: ModuleSpec) -> None:
-        self._spec = spec
-        self._loader: Any = spec.loader
+    def __init__(self, path: Sequence[str] | None) -> None:
+        self._path = path  # where its package is; None: on sys.path
         self._lock = RLock()
         self._running = False
 
@@ -162,15 +161,26 @@ class LazyLoader:
                 return  # used by its own body, or loaded by another thread
             self._running = True
             try:
-                self._loader.exec_module(module)
+                spec = _found(module.__name__, self._path)
+                loader: Any = spec.loader
+                module.__file__, module.__cached__ = spec.origin, spec.cached
+                loader.exec_module(module)
                 object.__setattr__(module, "__class__", ModuleType)
-                self._spec.loader = module.__loader__ = self._loader
+                module.__spec__, module.__loader__ = spec, loader
             finally:
                 self._running = False
 
 
+def _found(name: str, path: Sequence[str] | None) -> ModuleSpec:
+    spec = PathFinder.find_spec(name, path)
+    if spec is None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    return spec
+
+
 class LazyFinder:
-    """Finds the modules with the given names and leaves all others to the next finders."""
+    """Answers for the modules with the given names, without looking for their files, and leaves
+    all others to the next finders. They must not be packages."""
 
     def __init__(self, names: Collection[str]) -> None:
         self.names = names
@@ -180,11 +190,8 @@ class LazyFinder:
     ) -> ModuleSpec | None:
         if name not in self.names:
             return None
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is not None:
-            loader: Any = LazyLoader(spec)
-            spec.loader = spec.loader_state = loader
-        return spec
+        loader: Any = LazyLoader(path)
+        return ModuleSpec(name, loader, loader_state=loader)
 
 
 def install(names: Collection[str] = MODULES) -> None:

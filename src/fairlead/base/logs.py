@@ -21,8 +21,8 @@ WINDOW = 60.0  # seconds in which further messages of the same kind are only cou
 _MAX_KINDS = 32
 _OTHERS = "other reasons"
 _MAX_LENGTH = 1000  # characters of a field
-_FIELDS = "fields"  # attribute of a LogRecord
-_PLAIN = (bool, int, float)  # shown without quotes
+_FIELDS = "fields"  # the attribute of a LogRecord that holds them
+_UNQUOTED_TYPES = (bool, int, float)  # shown without quotes
 _DELETE = "\x7f"  # the one control character that JSON does not escape
 
 
@@ -81,7 +81,7 @@ def _limited(value: object) -> str:
 
 def _in_text(value: object) -> str:
     """A field as printable ASCII: numbers as they are, all else in quotes."""
-    if isinstance(value, _PLAIN):
+    if isinstance(value, _UNQUOTED_TYPES):
         return repr(value).lower()
     text = _limited(value)
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
@@ -90,7 +90,7 @@ def _in_text(value: object) -> str:
 
 
 def _in_json(value: object) -> object:
-    if isinstance(value, _PLAIN):
+    if isinstance(value, _UNQUOTED_TYPES):
         return value
     text = _limited(value)
     if text.isascii():

@@ -46,7 +46,7 @@ class Budget:
         # yield, also if the request has waited since. 0 before its first work.
         self.loop_until = 0.0
         self.meter: Meter | None = None
-        self.waited = 0.0  # seconds, for others: webhooks and a queue
+        self.waited = 0.0  # seconds that webhooks and a queue took
 
 
 class Meter:
@@ -96,12 +96,13 @@ def begin(owner: str, budget: Budget | None = None) -> Budget:
 
 
 def end() -> None:
-    """End the work of a callback on a request. A task need not call it."""
+    """Take the budget from the current callback when its work on a request ends. A task need not
+    call this: the context with its budget ends with it."""
     _budget.set(None)
 
 
 def waited(seconds: float) -> None:
-    """The current request waited for something that is not the server's own work."""
+    """Record that the current request waited for others, such as a webhook."""
     budget = _budget.get()
     if budget is not None:
         budget.waited += seconds

@@ -54,7 +54,7 @@ class Family:
     rows: Mapping[Labels, float | Sequence[float]]
     common: bool = False
 
-    def plain(self) -> tuple[Any, ...]:
+    def as_tuple(self) -> tuple[Any, ...]:
         """Return the fields as a tuple that can be sent to another process."""
         rows = dict(self.rows)
         return self.name, self.kind, self.text, self.labels, self.bounds, rows, self.common
@@ -130,7 +130,7 @@ def _escaped(value: str) -> str:
 
 
 def _number(value: float) -> str:
-    """The shortest text of a number, with an exponent from a million on."""
+    """Format a number as briefly as possible, with an exponent from a million on."""
     text = repr(float(value))
     if value >= _EXPONENT_FROM and "." in text and "e" not in text:
         digits = text.replace(".", "").rstrip("0")

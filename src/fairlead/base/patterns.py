@@ -13,8 +13,8 @@ from fairlead.base.caches import memoized
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
 
-# Error messages of RE2, and those of the reference.
-_WORDS = {
+# The reference's messages for errors of RE2.
+_MESSAGES = {
     "missing ]": "missing closing ]",
     "missing )": "missing closing )",
     "no argument for repetition operator": "missing argument to repetition operator",
@@ -54,7 +54,7 @@ def compiled(pattern: str) -> Any:
 
 
 def compiled_within(pattern: str, most_bytes: int) -> Any:
-    """Compile a pattern that may take so much memory, and is not kept; raises PatternError."""
+    """Compile a pattern with its own memory limit, without caching it; raises PatternError."""
     options = re2.Options()
     options.log_errors, options.max_mem = False, most_bytes
     if _optional_parts(pattern) > _MAX_OPTIONAL_PARTS:
@@ -126,4 +126,4 @@ def _optional_parts(pattern: str) -> int:
 def _explain(error: object) -> str:
     text = error.decode("utf-8", "replace") if isinstance(error, bytes) else str(error)
     message, _, where = text.partition(": ")
-    return f"error parsing regexp: {_WORDS.get(message, message)}: `{where[:_MAX_SHOWN_LENGTH]}`"
+    return f"error parsing regexp: {_MESSAGES.get(message, message)}: `{where[:_MAX_SHOWN_LENGTH]}`"

@@ -8,8 +8,8 @@ MAX_QUOTED_LENGTH = 64 * 1024  # of a quoted text in a message
 
 
 def quote(text: str) -> str:
-    """Put text in double quotes, escaping unprintable characters as the reference does. Only the
-    first LONGEST characters of such a text are processed."""
+    """Put text in double quotes, escaping unprintable characters as the reference does. A text that
+    needs escapes is cut to MAX_QUOTED_LENGTH."""
     if text.isprintable():
         return orjson.dumps(text).decode()
     return f'"{text[:MAX_QUOTED_LENGTH].translate(_ESCAPES)}"'

@@ -1,4 +1,4 @@
-"""The reasons of Status errors. Apart from `errors`, because clients need nothing else of them."""
+"""The reasons of Status errors. Commands load this module without `errors`."""
 
 from __future__ import annotations
 

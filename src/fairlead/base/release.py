@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from fairlead import __version__
 
-_BOUND = re.compile(r" (since|until)=1\.(\d+)(?= |$)")
-_INNER = re.compile(r" 1\.(\d+)([+-])(\S+)")
+_LINE_MARK = re.compile(r" (since|until)=1\.(\d+)(?= |$)")
+_WORD_MARK = re.compile(r" 1\.(\d+)([+-])(\S+)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # compared by identity, like a dialect
@@ -49,16 +49,16 @@ class Release:
         return "\n".join(lines)
 
     def _has(self, line: str) -> bool:
-        for bound, minor in _BOUND.findall(line):
+        for bound, minor in _LINE_MARK.findall(line):
             if (self.minor >= int(minor)) is (bound == "until"):
                 return False
         return True
 
     def _without_marks(self, line: str) -> str:
         if "=1." in line:
-            line = _BOUND.sub("", line)
+            line = _LINE_MARK.sub("", line)
         if " 1." in line:
-            line = _INNER.sub(self._inner_mark, line)
+            line = _WORD_MARK.sub(self._inner_mark, line)
         return line.rstrip()
 
     def _inner_mark(self, match: re.Match[str]) -> str:
@@ -73,7 +73,7 @@ RELEASES = {release.name: release for release in (V1_25, V1_36)}
 
 
 class Reworded(str):
-    """A message, or a value in one, that later releases print as `later`."""
+    """A message, or a part of one, with the text `later` in later releases."""
 
     later: str
 

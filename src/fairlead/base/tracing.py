@@ -108,8 +108,8 @@ class Tracer:
         self.ended: deque[Span] = deque()
         self.has_batch = Event()
 
-    def draws(self) -> bool:
-        """Whether a request without a parent is sampled; another answer with every call."""
+    def should_sample(self) -> bool:
+        """Decide at random whether to sample a request that has no parent."""
         return random() < self._share
 
     def root(self, name: str, parent: Parent | None, start: int) -> Span:

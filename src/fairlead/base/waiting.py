@@ -24,8 +24,8 @@ class Run(Protocol[Covariant]):
         it and goes on. Returns None after the last step."""
 
     def failed(self, error: BaseException) -> Awaitable[object] | None:
-        """Called when an awaitable raised. Raises the error; or returns what to do, like `advance`,
-        if the work can go on."""
+        """Called when an awaitable raised. If the work can go on, run the next steps and return as
+        `advance` does; else raise the error."""
 
     @property
     def result(self) -> Covariant: ...
@@ -87,12 +87,12 @@ async def after(
     return await result_of(step(await coroutine))
 
 
-def feed(
+def run_in_task(
     coroutine: Coroutine[Any, Any, Any], callback: Callable[[Any, BaseException | None], None]
 ) -> asyncio.Task[Any]:
     """Run a coroutine in a task, and call a function with its result or exception."""
 
-    def tell(task: asyncio.Task[Any]) -> None:
+    def on_done(task: asyncio.Task[Any]) -> None:
         if task.cancelled():
             callback(None, CancelledError())
         else:
@@ -100,7 +100,7 @@ def feed(
             callback(None if error else task.result(), error)
 
     task = asyncio.get_running_loop().create_task(coroutine)
-    task.add_done_callback(tell)
+    task.add_done_callback(on_done)
     return task
 
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Protocol
 from fairlead.cli import suggestions
 from fairlead.cli.errors import UsageError
 from fairlead.cli.parser import Help
-from fairlead.codec.types.times import DurationError, parse_duration
+from fairlead.codec.types.durations import DurationError, parse_duration
 
 _TRUE = ("true", "1", "t", "T", "TRUE", "True")
 _WITHOUT_EFFECT = "has no effect; scripts for kubectl give it"

@@ -1,8 +1,6 @@
 """The commands by name, and the overview of them. The module of a command is imported only when it
 runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

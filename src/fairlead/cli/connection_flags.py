@@ -11,7 +11,7 @@ from fairlead.cli.catalog import COMMANDS, GROUPS, module_of
 from fairlead.cli.errors import UsageError
 from fairlead.client.access.loader import load_access
 from fairlead.client.access.model import Access
-from fairlead.codec.types.times import DurationError, parse_duration
+from fairlead.codec.types.durations import DurationError, parse_duration
 
 # Flags with a value. They may also precede the command.
 _VALUES: dict[tuple[str, ...], tuple[str, str]] = {

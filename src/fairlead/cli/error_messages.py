@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.base.terminal import printable
 from fairlead.client.access.model import CredentialsError, InvalidConfiguration
-from fairlead.client.errors import ApiError, Unreachable
+from fairlead.client.errors import ApiError, NotThisApi, Unreachable
 
 
 def error_text(error: Exception) -> str:
@@ -18,6 +18,8 @@ def error_text(error: Exception) -> str:
 def _error_text(error: Exception) -> str:
     if isinstance(error, ApiError):
         return _refused(error)
+    if isinstance(error, NotThisApi):
+        return f"error: no server of this API answers there: is the address right?\n{error}"
     if isinstance(error, Unreachable):
         return _unreached(str(error))
     if isinstance(error, InvalidConfiguration):
@@ -35,9 +37,10 @@ def _refused(error: ApiError) -> str:
         )
     if error.reason == "Invalid" and error.details:
         return _invalid(error.details, error.causes)
+    message = error.message or "it says nothing more"
     if error.reason:
-        return f"Error from server ({error.reason}): {error.message}"
-    return f"Error from server: {error.message}"
+        return f"Error from server ({error.reason}): {message}"
+    return f"Error from server: {message}"
 
 
 def _invalid(details: Mapping[str, Any], causes: list[dict[str, str]]) -> str:

@@ -110,7 +110,7 @@ async def mark(
     check_output(invocation)
     check_choice(invocation, words, _NOTHING)
     if not marks.set and not marks.removed and not invocation.options.list:
-        raise CommandError(f"at least one {marks.word} update is required")
+        raise CommandError(f"say which {marks.word} to change: KEY=VALUE, or KEY- to remove it")
     if invocation.options.resource_version and (uses_selector(invocation) or len(words) > 2):
         raise CommandError("--resource-version needs a single object, but several are selected")
     failures = Failures()

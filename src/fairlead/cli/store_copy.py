@@ -6,10 +6,8 @@ import argparse
 import asyncio
 import os
 import signal
-from collections.abc import Coroutine
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
 
 from fairlead.cli.failures import explain
 from fairlead.cli.parser import complain
@@ -19,12 +17,12 @@ from fairlead.client.access.files import VARIABLE
 from fairlead.client.access.loader import load_access
 from fairlead.client.access.model import AccessError
 from fairlead.process.backup.archive import Archive, BackupError, Header, new_file
-from fairlead.process.backup.keeping import Keeper, Plan
+from fairlead.process.backup.keeper import Keeper, Plan
 from fairlead.process.backup.origins import Origin, ServerOrigin, StorageOrigin
 from fairlead.process.backup.point_in_time import state_of
 from fairlead.process.backup.progress import Progress, size
 from fairlead.process.backup.series import Series, is_series, reach, shown
-from fairlead.process.backup.shared import RevisionGap
+from fairlead.process.backup.shared_restore import RevisionGap
 from fairlead.process.backup.storages import Contents, Storage
 from fairlead.storage.backend import StorageError
 from fairlead.storage.sqlite.migration import migrate_directory
@@ -35,11 +33,18 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 def run(command: str, parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    """Run the command and return the exit code. SIGTERM and SIGHUP raise SystemExit, so that no
-    partial output is left behind."""
+    """Run the command and return the exit code. SIGTERM and SIGHUP interrupt it as Ctrl-C does, so
+    that no partial output is left behind, and raise SystemExit then."""
     check(command, parser, options)
     progress = Progress(command, verbose=options.verbose)
-    before = {number: signal.signal(number, _stop) for number in _SIGNALS}
+    received: list[int] = []
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
+        # asyncio cancels its main task then. An exception from here would hit whatever task runs.
+        signal.raise_signal(signal.SIGINT)
+
+    before = {number: signal.signal(number, interrupt) for number in _SIGNALS}
     try:
         _COMMANDS[command](options, progress)
     except (BackupError, StorageError) as error:
@@ -50,46 +55,15 @@ def run(command: str, parser: argparse.ArgumentParser, options: argparse.Namespa
         progress.end()
         complain(parser.prog, explain(error))
         return 1
+    except KeyboardInterrupt:
+        if received:
+            raise SystemExit(128 + received[0]) from None
+        raise
     finally:
         progress.end()
         for number, handler in before.items():
             signal.signal(number, handler)
     return 0
-
-
-def _stop(number: int, frame: FrameType | None) -> NoReturn:
-    raise SystemExit(128 + number)
-
-
-def _run(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine. A signal cancels it before it is raised: an exception out of a handler would
-    hit whatever task runs."""
-    try:
-        number = asyncio.run(_until_signal(work))
-    finally:
-        for each in _SIGNALS:  # the loop has reset them
-            signal.signal(each, _stop)
-    if number:
-        _stop(number, None)
-
-
-async def _until_signal(work: Coroutine[Any, Any, None]) -> int:
-    """Await work, and return the signal that has ended it, 0 if none has."""
-    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
-    received: list[int] = []
-
-    def cancel(number: int) -> None:
-        received.append(number)
-        task.cancel()
-
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, cancel, number)
-    try:
-        await task
-    except asyncio.CancelledError:
-        if not received:
-            raise
-    return received[0] if received else 0
 
 
 def _back_up(options: argparse.Namespace, progress: Progress) -> None:
@@ -99,7 +73,7 @@ def _back_up(options: argparse.Namespace, progress: Progress) -> None:
     origin = _origin(options)
     if not makes_series(options):
         with new_file(options.file) as file:
-            _run(origin.copy(file, progress))
+            asyncio.run(origin.copy(file, progress))
             file.flush()
             archive = Archive(options.file, file)
             count = archive.verify()
@@ -108,7 +82,7 @@ def _back_up(options: argparse.Namespace, progress: Progress) -> None:
         return
     plan = Plan(bool(options.follow), options.every or 0.0, options.keep or 0)
     keeper = Keeper(Series(options.file), origin, plan, progress, _tell)
-    _run(keeper.run())
+    asyncio.run(keeper.run())
 
 
 def _tell(text: str) -> None:

@@ -12,7 +12,7 @@ from fairlead.base.dialect import DIALECTS
 from fairlead.base.release import RELEASES
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.process import assembly, store_overrides, stores
-from fairlead.process.backup import UNFINISHED, shared
+from fairlead.process.backup import UNFINISHED, shared_restore
 from fairlead.process.backup.archive import BackupError
 from fairlead.process.backup.storages import DirectoryStorage, SharedStorage, Storage
 from fairlead.process.flags.values import duration, whole_number
@@ -261,30 +261,30 @@ def storage_at(options: argparse.Namespace, source: Path | str | None) -> Storag
 
 def connecting(
     options: argparse.Namespace,
-) -> Callable[[str, Callable[[str], None]], list[shared.Cluster]]:
+) -> Callable[[str, Callable[[str], None]], list[shared_restore.Cluster]]:
     """Return a function that makes the clusters of etcd for a dialect. They skip values that they
     cannot decode and report each of them."""
 
-    def connect(name: str, unread: Callable[[str], None]) -> list[shared.Cluster]:
+    def connect(name: str, unread: Callable[[str], None]) -> list[shared_restore.Cluster]:
         resources = _resources(options, name)
 
         def source(holds: Callable[[str], bool], urls: Sequence[str] = ()) -> Source:
             return stores.etcd_source(
                 options,
                 resources,
-                lambda codec: shared.ReportingCodec(codec, unread),
+                lambda codec: shared_restore.ReportingCodec(codec, unread),
                 urls=urls,
                 holds=holds,
             )
 
         try:
             apart = store_overrides.clusters_of(options, resources)
-            clusters = [shared.Cluster(source(lambda resource: resource not in apart))]
+            clusters = [shared_restore.Cluster(source(lambda resource: resource not in apart))]
             for urls in dict.fromkeys(apart.values()):
                 held = tuple(resource for resource, others in apart.items() if others == urls)
                 # A restore marks each cluster that it has begun to fill.
                 clusters.append(
-                    shared.Cluster(source({*held, UNFINISHED}.__contains__, urls), held)
+                    shared_restore.Cluster(source({*held, UNFINISHED}.__contains__, urls), held)
                 )
         except assembly.StartError as error:
             raise BackupError(str(error)) from None

@@ -1,8 +1,6 @@
 """Parses the object words of a command: `pods`, `pods web db`, `pods,services`, `pod/web`,
 `all`."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, NamedTuple
 

@@ -12,7 +12,7 @@ from fairlead.cli.errors import CommandError, CommandFailed, UsageError
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
 from fairlead.client.errors import NotFound, error_of_status
 from fairlead.client.resources import InvalidName
-from fairlead.codec.types.times import DurationError, parse_duration
+from fairlead.codec.types.durations import DurationError, parse_duration
 
 MANAGER = "fairlead"
 # Errors that can concern one object. After an access or connection error, the remaining objects are

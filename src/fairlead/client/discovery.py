@@ -4,8 +4,6 @@ Later releases answer /apis with the resources of all groups (aggregated discove
 list the groups alone, so that each group version takes a request of its own.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

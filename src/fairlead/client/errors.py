@@ -20,6 +20,13 @@ class Unreachable(Exception):
         self.sent = sent
 
 
+class NotThisApi(Unreachable):
+    """A successful response whose body no server of this API sends."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, sent=True)
+
+
 class ApiError(Exception):
     """An error response. `status` is the Status object in its body, or one built from the status
     code."""

@@ -1,7 +1,5 @@
 """Sends requests to one server: credentials, deadlines and safe retries."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import re
@@ -16,7 +14,7 @@ import orjson
 from fairlead import __version__
 from fairlead.client.access.model import Access, AccessError, Proof
 from fairlead.client.access.tls import Routes
-from fairlead.client.errors import ApiError, Unreachable, error_of_answer
+from fairlead.client.errors import ApiError, NotThisApi, Unreachable, error_of_answer
 from fairlead.wire.byte_streams import ByteStream, ProtocolFactory, open_stream
 from fairlead.wire.outgoing.client_config import LOOPBACK
 from fairlead.wire.outgoing.connection import Connection
@@ -132,19 +130,20 @@ class Session:
             try:
                 content = await answer.content()
                 return orjson.loads(content) if content else None
-            except (Unreachable, orjson.JSONDecodeError) as error:
-                reason = error if isinstance(error, Unreachable) else f"not JSON: {error}"
-                raise Unreachable(f"{self._named(request)}: {reason}", sent=True) from None
+            except Unreachable as error:
+                raise Unreachable(f"{self._named(request)}: {error}", sent=True) from None
+            except orjson.JSONDecodeError as error:
+                raise NotThisApi(f"{self._named(request)}: not JSON: {error}") from None
 
     async def object(self, request: Request) -> dict[str, Any]:
         """The object in a successful response; raises as `json` does."""
         value = await self.json(request)
         if not isinstance(value, dict):
-            raise Unreachable(f"{self._named(request)}: the answer is not an object", sent=True)
+            raise NotThisApi(f"{self._named(request)}: the answer is not an object")
         return value
 
     @asynccontextmanager
-    async def open(self, request: Request) -> AsyncIterator[Answer]:
+    async def open(self, request: Request) -> AsyncIterator["Answer"]:
         """A successful response, to be read inside the context; raises as `json` does."""
         # Before the deadline starts: a credential plugin may prompt the user.
         proof = await self.access.credentials.proof()

@@ -240,7 +240,8 @@ class TooLarge(ValueError):
 
 
 def _nest_six(value: Any) -> Any:
-    """Wrap a value in as many levels as STORED_DEPTH leaves; a literal costs nothing."""
+    """Wrap a value in as many levels as STORED_DEPTH leaves to the encoder; a literal list is the
+    cheapest way."""
     return ((((((value,),),),),),)
 
 
@@ -250,7 +251,7 @@ def _within_fourteen(value: Any) -> Any:
 
 def bounded_json(value: Any, depth: int = MAX_DEPTH) -> bytes:
     """A value as JSON; raises TooDeep for more levels than MAX_DEPTH or STORED_DEPTH. The encoder
-    counts the levels, so the check costs next to nothing."""
+    counts the levels, so the check is nearly free."""
     deeper = _within_fourteen if depth == MAX_DEPTH else _nest_six
     brackets = _ENCODER_DEPTH - depth
     try:

@@ -98,18 +98,19 @@ class ConfigurationReader:
     def _check_kind(self, form: Form, section: Section, document: Object) -> None:
         version, kind = document.pop("apiVersion", None), document.pop("kind", None)
         names = [(self._dialect.group_name(name), word) for name, word in form.names]
-        known = [name for name, _ in names]
-        if version not in known:
+        version_names = [name for name, _ in names]
+        if version not in version_names:
             raise section.error(
                 "apiVersion",
-                f"{_quote_or_nothing(version)} is not known, only {', '.join(known)}",
+                f"{_quote_or_nothing(version)} is not known, only {', '.join(version_names)}",
             )
         expected = dict(names)[version]
         if kind != expected:
             raise section.error(
-                "kind", f"{_quote_or_nothing(kind)} is not known in {version}, only {expected}"
+                "kind",
+                f"{_quote_or_nothing(kind)} is not known in {version}, only {expected}",
             )
-        if version != known[0]:
+        if version != version_names[0]:
             field_path = f"{section.place}.apiVersion".strip(".")
             logger.warning(
                 "an apiVersion is deprecated",
@@ -117,7 +118,7 @@ class ConfigurationReader:
                 file=section.file,
                 field=field_path,
                 version=version,
-                use=known[0],
+                use=version_names[0],
             )
 
     def _decode(self, form: Form, section: Section, document: Object) -> Object:

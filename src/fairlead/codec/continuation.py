@@ -17,7 +17,7 @@ _TYPES = {"v": (str, "string"), "rv": (int, "int64"), "start": (str, "string")}
 
 
 class ContinuationError(ValueError):
-    """A token that this server did not create."""
+    """A continue token that is malformed."""
 
 
 class Continuation(NamedTuple):

@@ -22,7 +22,7 @@ Values = list[Any]
 
 _LONGEST = 4096
 _LONGEST_NUMBER = 18
-# What a visited value costs of an evaluation's limit, about in proportion to the time it takes.
+# The cost of a visited value, about in proportion to its time, for the limit of an evaluation.
 _DESCENT_COST = 5
 _FILTER_COST = 10
 _KEY = re.compile(r"'([^']*)'")
@@ -46,8 +46,9 @@ class MissingField(JsonPathError):
 
 
 class Evaluation:
-    """How one evaluation treats values that do not fit an expression, and how many values it may
-    visit. A missing field raises if `strict`; what else does not fit raises unless `lenient`."""
+    """The rules of one evaluation for values that do not fit the expression, and the number of
+    values that it may visit. A missing field raises if `strict`; other misfits raise unless
+    `lenient`."""
 
     __slots__ = ("left", "lenient", "strict")
 

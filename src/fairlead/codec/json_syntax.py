@@ -15,10 +15,10 @@ from fairlead.base.quotes import quote
 ENDED = "unexpected end of JSON input"
 TOO_DEEP = "exceeded max depth"
 
-_WHITE = " \t\r\n"
+_WHITE_SPACE = " \t\r\n"
 _DIGIT = frozenset("0123456789abcdefABCDEF")
-_RAISED = re.compile("[eE]")
-_PARTED = re.compile("[.eE]")
+_EXPONENT_MARK = re.compile("[eE]")
+_FRACTION_OR_EXPONENT = re.compile("[.eE]")
 _LITERALS = ("true", "false", "null")
 
 
@@ -30,8 +30,9 @@ def describe_json_error(raw: bytes) -> str:
 
 
 def _failure(text: str) -> tuple[int, str] | str:
-    """The place where the parser fails and its message, or the final message if there is no place.
-    Returns plain values: the exception and its frames would form a reference cycle."""
+    """The position where the parser fails and its message, or the final message if there is no
+    position. Returns plain values, because the exception and its frames would form a reference
+    cycle."""
     try:
         json.loads(text, parse_constant=_refuse, parse_int=len, parse_float=len)
     except json.JSONDecodeError as error:
@@ -68,7 +69,7 @@ def _quoted(character: str) -> str:
 
 
 def _skip(text: str, position: int) -> int:
-    while text[position : position + 1] and text[position] in _WHITE:
+    while text[position : position + 1] and text[position] in _WHITE_SPACE:
         position += 1
     return position
 
@@ -122,9 +123,9 @@ def _no_end(text: str, position: int, top: bool) -> str:
     if position >= len(text):
         return ENDED
     number = _number_before(text, position)
-    if number and text[position] == "." and not _PARTED.search(number):
+    if number and text[position] == "." and not _FRACTION_OR_EXPONENT.search(number):
         return _unexpected(text, position + 1, "after decimal point in numeric literal")
-    if number and text[position] in "eE" and not _RAISED.search(number):
+    if number and text[position] in "eE" and not _EXPONENT_MARK.search(number):
         sign = text[position + 1 : position + 2] in ("+", "-")
         return _unexpected(text, position + 1 + sign, "in exponent of numeric literal")
     return _unexpected(

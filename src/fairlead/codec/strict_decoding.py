@@ -14,8 +14,8 @@ _TEXT = Scalar("string")
 
 
 def strict_problems(raw: bytes, struct: Struct) -> list[str]:
-    """The fields of an object that its type does not have, and duplicate fields. Does not descend
-    into unknown fields, nor report them as duplicates."""
+    """The unknown and the duplicate fields of an object. Does not descend into unknown fields, and
+    does not report them as duplicates."""
     paths: dict[str, None] = {}
     for problem in _problems(struct, parse_with_duplicates(raw), []):
         paths[problem] = None

@@ -196,7 +196,7 @@ def load(raw: bytes, words: dict[str, Any] = WORDS) -> tuple[Any, list[str]]:
 
 
 def load_any(raw: bytes, words: Mapping[str, Any] = WORDS) -> tuple[Any, list[str]]:
-    """The same for YAML of all kinds."""
+    """Like `load`, but also for YAML that `yaml_blocks` does not read."""
     loader: Any = None
     try:
         loader = _SafeLoader(raw)

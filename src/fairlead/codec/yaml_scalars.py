@@ -12,7 +12,7 @@ from typing import Any
 
 _CORE = "tag:yaml.org,2002:"
 _LONGEST_INTEGER = 66  # 64 binary digits with their prefix
-_SHOWN = 64
+_MAX_SHOWN = 64
 
 WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -77,10 +77,10 @@ def tagged(tag: str, text: str) -> Any:
     if name == "binary":
         return _binary(text)
     if name not in _KINDS and name != "timestamp":
-        raise YamlError(f"yaml: cannot decode a value of the tag {tag[:_SHOWN]}")
+        raise YamlError(f"yaml: cannot decode a value of the tag {tag[:_MAX_SHOWN]}")
     value = plain(text)
     if not isinstance(value, _KINDS.get(name, ())) or (name == "int" and isinstance(value, bool)):
-        raise YamlError(f"yaml: cannot decode !!{_kind(value)} `{text[:_SHOWN]}` as a !!{name}")
+        raise YamlError(f"yaml: cannot decode !!{_kind(value)} `{text[:_MAX_SHOWN]}` as a !!{name}")
     return value
 
 

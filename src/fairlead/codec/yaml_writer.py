@@ -15,7 +15,7 @@ from fairlead.codec.yaml_scalars import plain
 _LONGEST_SIMPLE_KEY = 128
 _WIDTH = 80  # text beyond this column continues on the next line
 # Text that is safe without further checks: starts with a letter, no special characters.
-_SAFE = re.compile(r"[A-Za-z_/](?:[\w./@+=-]|:(?=[\w./]))*", re.ASCII)
+_SURELY_PLAIN = re.compile(r"[A-Za-z_/](?:[\w./@+=-]|:(?=[\w./]))*", re.ASCII)
 _UNPRINTABLE = re.compile("[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
 # Text that cannot be plain: starts with a marker or indicator, contains a comment or a pair, or has
 # a space at either end.
@@ -162,7 +162,7 @@ def _folded(shown: str, indent: str, column: int) -> str:
 @memoized(2048, longest=64)
 def _line(text: str) -> str:
     """Text without line breaks."""
-    if _SAFE.fullmatch(text):
+    if _SURELY_PLAIN.fullmatch(text):
         return text if plain(text) is text else f'"{text}"'
     if _UNPRINTABLE.search(text):
         return _quoted(text)
@@ -172,7 +172,7 @@ def _line(text: str) -> str:
 
 
 def _reads_as_other(text: str) -> bool:
-    """Whether plain text would be parsed as a number, a time or another type than text."""
+    """Whether a parser would read the plain text as another type, such as a number or a time."""
     if plain(text) is not text or text == "<<":
         return True
     return bool(_LOOKS_LIKE_TIME.fullmatch(text) or _BASE_60.fullmatch(text))
@@ -184,9 +184,9 @@ def _quoted(text: str) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     character = match[0]
-    known = _ESCAPES.get(character)
-    if known is not None:
-        return known
+    escape = _ESCAPES.get(character)
+    if escape is not None:
+        return escape
     code = ord(character)
     if code < 0x100:
         return f"\\x{code:02X}"

@@ -33,7 +33,7 @@ from fairlead.storage.version import Change
 CLUSTER_INFO = "cluster-info"
 _CONFIG = "kubeconfig"
 _SIGNATURE = "jws-kubeconfig-"
-_EARLIER = "apiserver"  # field manager in stores of earlier releases
+_EARLIER_MANAGER = "apiserver"  # field manager in stores of earlier releases
 _MAX_DELAY = 24 * 3600.0
 
 
@@ -64,7 +64,7 @@ class BootstrapSigner:
         }
 
     def _key_of_change(self, change: Change) -> Iterable[str]:
-        """The namespace of the ConfigMap was created."""
+        """The key when the namespace of the ConfigMap is created."""
         return (CLUSTER_INFO,) if change.added and change.name == self._public else ()
 
     def _cluster_info(self, change: Change) -> Iterable[str]:
@@ -183,7 +183,7 @@ def _is_written_by(value: Object, client: Client) -> bool:
         for entry in entries
         if f"f:{_CONFIG}" in ((entry.get("fieldsV1") or {}).get("f:data") or {})
     }
-    return owners in ({client.manager}, {_EARLIER})
+    return owners in ({client.manager}, {_EARLIER_MANAGER})
 
 
 class TokenCleaner:

@@ -23,7 +23,9 @@ from fairlead.storage.version import Change, Version
 logger = Logger("fairlead.controllers")
 
 _BATCH_SIZE = 250  # deletes per batch, which share a commit
-_GROUPED = 1.0  # seconds added to a timer so that events that expire close together share it
+_GROUPING_SECONDS = (
+    1.0  # seconds added to a timer so that events that expire close together share it
+)
 _TRY_AGAIN = 5.0
 
 
@@ -75,7 +77,7 @@ class EventExpiry:
         if first is None:
             return None
         self._waiting = True
-        return max(self._end_of(first) - clock.steady(), 0.0) + _GROUPED
+        return max(self._end_of(first) - clock.steady(), 0.0) + _GROUPING_SECONDS
 
     def _due(self) -> list[str]:
         """The next batch of expired events."""
@@ -125,8 +127,8 @@ class EventExpiry:
 
 
 def _last_written(version: Version) -> float:
-    """Wall-clock time of the last write of an event that is older than this process, from its
-    metadata."""
+    """Wall-clock time of the last write of an event, read from its metadata, because the write came
+    before this process started."""
     metadata = version.object()["metadata"]
     texts = [metadata.get("creationTimestamp")]
     texts += [entry.get("time") for entry in metadata.get("managedFields") or ()]

@@ -137,8 +137,8 @@ class EventWriter:
 def _about(event: Object) -> str:
     """Key of the events that differ only in their text."""
     about = event["involvedObject"]
-    what = (about["kind"], about.get("namespace", ""), about["name"], about.get("uid", ""))
-    return "\n".join((event["source"]["component"], *what, event["type"], event["reason"]))
+    subject = (about["kind"], about.get("namespace", ""), about["name"], about.get("uid", ""))
+    return "\n".join((event["source"]["component"], *subject, event["type"], event["reason"]))
 
 
 class Recorder:

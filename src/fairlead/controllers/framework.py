@@ -63,7 +63,7 @@ class Controller(Reconciler, Protocol):
     name: str
 
 
-# Removes the subscription that `Follow` made.
+# Ends the subscription that `Follow` made.
 Unfollow = Callable[[], None]
 
 
@@ -166,12 +166,12 @@ class Controllers:
         store takes a while and the server already serves requests. Workers start after all
         controllers have replayed."""
         async with self._beginning:
-            for n, (controller, queue) in enumerate(self._queues):
+            for index, (controller, queue) in enumerate(self._queues):
                 if isinstance(controller, LazyController):
                     if not self._has_work(controller):
                         continue
                     controller = controller.wake()
-                    self._queues[n] = controller, queue
+                    self._queues[index] = controller, queue
                 await self._begin(controller, queue)
 
     async def _begin(self, controller: Reconciler, queue: WorkQueue[str]) -> None:

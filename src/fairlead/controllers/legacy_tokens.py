@@ -1,8 +1,8 @@
-"""Tokens in Secrets: on which day each was last used, and the end of those that nobody uses.
+"""Tokens in Secrets: records the day of their last use, and invalidates unused ones.
 
-A config map holds the day since which uses are tracked. A token that was made for an account (its
-Secret is listed there), was not used for a year and is in no pod is marked invalid, and deleted
-after another year.
+A config map holds the first day of the records. A token that was made for an account (the account
+lists its Secret), was not used for a year and is in no pod is marked invalid, and deleted after
+another year.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fairlead.operations.options import DeleteOptions
 _SINCE = "since"
 _UNUSED = timedelta(days=365)
 _DAY = 24 * 3600.0
-_LOST = ("Conflict", "NotFound", "AlreadyExists")
+_RACE_REASONS = ("Conflict", "NotFound", "AlreadyExists")
 
 
 def _config_map_name(dialect: Dialect) -> str:
@@ -71,7 +71,7 @@ class LegacyTokenTracking:
             else:
                 await self._begin()
         except StatusError as error:
-            if error.reason not in _LOST:
+            if error.reason not in _RACE_REASONS:
                 raise
 
     async def _begin(self) -> None:
@@ -154,7 +154,7 @@ class LegacyTokenCleaner:
                 options = DeleteOptions(revision=metadata["resourceVersion"])
                 await self._objects.delete(SECRETS, namespace, name, options)
         except StatusError as error:
-            if error.reason not in _LOST:
+            if error.reason not in _RACE_REASONS:
                 raise
 
     def _is_listed(self, metadata: Object) -> bool:

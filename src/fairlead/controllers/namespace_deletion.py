@@ -28,7 +28,7 @@ from fairlead.storage.version import Change
 PODS = "core/v1/pods"
 _BACKGROUND = DeleteOptions(propagation="Background")
 # Seconds between two counts of the remaining content while objects disappear one by one.
-_REST = 1.0
+_RECOUNT_INTERVAL = 1.0
 
 # Deletes the content of a namespace on aggregated servers and records what remains.
 EmptyElsewhere = Callable[[str, Remains], Awaitable[None]]
@@ -99,15 +99,17 @@ class NamespaceDeletion:
             return waiting.rest - monotonic()
         remains = await self._empty(key)
         if remains.with_conditions(namespace) != namespace:
-            change = _if_still(namespace, remains.with_conditions)
+            change = _if_same_uid(namespace, remains.with_conditions)
             await self._client.change(NAMESPACES, "", key, change, "status")
         failure = remains.failure()
         if failure is not None:
             raise failure
         if not remains.objects:
-            finalized = _if_still(namespace, _finalized)
+            finalized = _if_same_uid(namespace, _finalized)
             await self._client.change(NAMESPACES, "", key, finalized, "finalize")
-        return _REST if remains.elsewhere else None  # polled: aggregated servers send no events
+        return (
+            _RECOUNT_INTERVAL if remains.elsewhere else None
+        )  # polled: aggregated servers send no events
 
     async def _empty(self, namespace: str) -> Remains:
         """Delete all content that is not being deleted yet; returns what remains and watches it."""
@@ -137,7 +139,7 @@ class NamespaceDeletion:
     def _wait_for(self, namespace: str, contents: list[Resource], remains: Remains) -> None:
         """Watch the objects of these resources, and note how many remain."""
         # After a failure the back-off of the queue decides.
-        rest = monotonic() + (0.0 if remains.failure() is not None else _REST)
+        rest = monotonic() + (0.0 if remains.failure() is not None else _RECOUNT_INTERVAL)
         waiting = _RemainingContent([], set(), rest)
         for resource in contents:
             collection = self._api.collection(resource)
@@ -148,7 +150,7 @@ class NamespaceDeletion:
                 remains.objects[f"{resource.name}.{resource.group}"] = len(versions)
             for version in versions:
                 remains.finalizers.update(version.finalizers())
-        self._hold(namespace, waiting)
+        self._watch(namespace, waiting)
 
     def _contents(self) -> list[Resource]:
         """All namespaced resources with deletes, each in the preferred version of its group."""
@@ -175,7 +177,7 @@ class NamespaceDeletion:
             return error
         return None
 
-    def _hold(self, namespace: str, waiting: _RemainingContent) -> None:
+    def _watch(self, namespace: str, waiting: _RemainingContent) -> None:
         """Watch the resources of the remaining content."""
         if waiting.keys:
             self._remaining[namespace] = waiting
@@ -206,7 +208,9 @@ def _is_to_be_emptied(namespace: Object) -> bool:
     return CONTENT_FINALIZER in ((namespace.get("spec") or {}).get("finalizers") or ())
 
 
-def _if_still(namespace: Object, change: Callable[[Object], Object]) -> Callable[[Object], Object]:
+def _if_same_uid(
+    namespace: Object, change: Callable[[Object], Object]
+) -> Callable[[Object], Object]:
     """A change that applies only to the namespace with the same uid: a new one of that name may
     have been created meanwhile."""
     uid = namespace["metadata"]["uid"]

@@ -29,7 +29,7 @@ class Remains:
     undiscovered: dict[str, str] = field(default_factory=dict)
 
     def failure(self) -> StatusError | None:
-        """The error that makes the counts incomplete, if any."""
+        """An error because of which the counts are incomplete, if there was one."""
         if self.undiscovered:
             return StatusError(503, "ServiceUnavailable", self._discovery_failure())
         return self.failures[0] if self.failures else None

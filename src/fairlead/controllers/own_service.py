@@ -23,7 +23,7 @@ from fairlead.storage.version import Change
 
 # Addresses reserved for documentation (RFC 5737, RFC 3849): a UDP connect to them reveals the local
 # address in use.
-_FAR_AWAY = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+_REMOTE_ADDRESSES = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 Mend = Callable[[Object], Object]
 _OF_PORT = ("name", "port", "protocol", "targetPort")
 
@@ -38,7 +38,7 @@ def advertised_address(*configured: str) -> str:
 
 
 def _machine_address() -> str:
-    for family, far in _FAR_AWAY:
+    for family, far in _REMOTE_ADDRESSES:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             try:
                 probe.connect((far, 9))  # sends nothing
@@ -88,12 +88,12 @@ class OwnService:
     async def sync(self, key: str = "") -> float | None:
         delay = await self._listing.keep()
         servers = self._listing.servers(self._find(ENDPOINTS))
-        await self._put(SERVICES, self._service, partial(self._with_ports, servers))
+        await self._write(SERVICES, self._service, partial(self._with_ports, servers))
         if not servers:
             return delay
         endpoints, endpoint_slice = self._desired_endpoints(servers), self._desired_slice(servers)
         await asyncio.gather(
-            self._put(ENDPOINTS, endpoints, lambda old: _over(old, endpoints)),
+            self._write(ENDPOINTS, endpoints, lambda old: _merged(old, endpoints)),
             self._put_slice(endpoint_slice),
         )
         return delay
@@ -158,23 +158,23 @@ class OwnService:
         old = self._find(SLICES)
         if old is not None and old["addressType"] != endpoint_slice["addressType"]:
             await self._objects.delete(SLICES, self._namespace, self._name)
-        await self._put(SLICES, endpoint_slice, lambda old: _over(old, endpoint_slice))
+        await self._write(SLICES, endpoint_slice, lambda old: _merged(old, endpoint_slice))
 
     def _find(self, key: str) -> Object | None:
         return self._objects.find(key, self._namespace, self._name)
 
-    async def _put(self, key: str, new: Object, change: Mend) -> None:
-        """Create the object if it is missing, update it if `change` would change it."""
+    async def _write(self, key: str, new: Object, mend: Mend) -> None:
+        """Create the object if it is missing, update it if `mend` changes it."""
         if not self._objects.serves(key):
             return
         old = self._find(key)
         if old is None:
             await self._objects.create(key, new)
-        elif change(old) != old:
-            await self._objects.change(key, self._namespace, self._name, change)
+        elif mend(old) != old:
+            await self._objects.change(key, self._namespace, self._name, mend)
 
 
-def _over(old: Object, new: Object) -> Object:
+def _merged(old: Object, new: Object) -> Object:
     """The desired content and labels on top of the existing object."""
     metadata = {**old["metadata"], "labels": new["metadata"]["labels"]}
     return {**old, **new, "metadata": metadata}

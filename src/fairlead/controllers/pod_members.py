@@ -81,7 +81,7 @@ class SelectedPods(Generic[Facts]):
             if not keys:
                 self._by_label.pop(label, None)
         for pod in self._drop(key):
-            self._facts.pop(pod, None)  # other objects that select it read it again
+            self._facts.pop(pod, None)  # read again if another object selects the pod
         self._members.pop(key, None)
 
     def _drop(self, key: str) -> Iterable[str]:

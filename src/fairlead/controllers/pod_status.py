@@ -26,15 +26,15 @@ def failed(pod: Object) -> Object:
     status = pod.get("status") or {}
     if status.get("phase") in FINISHED:
         return pod
-    return {**pod, "status": {**status, "phase": "Failed", **_observed(pod)}}
+    return {**pod, "status": {**status, "phase": "Failed", **observed_generation(pod)}}
 
 
 def disrupted(pod: Object, reason: str, message: str) -> Object:
     """The pod with the condition DisruptionTarget."""
-    return with_condition(pod, {**disruption(reason, message), **_observed(pod)})
+    return with_condition(pod, {**disruption(reason, message), **observed_generation(pod)})
 
 
-def _observed(pod: Object) -> Object:
+def observed_generation(pod: Object) -> Object:
     """The field observedGeneration, for pods of a release that counts generations."""
     generation = pod["metadata"].get("generation")
     return {} if generation is None else {"observedGeneration": generation}

@@ -44,14 +44,14 @@ from fairlead.storage.collection import Collection
 from fairlead.storage.version import Change, Version
 
 _LOOK_AGAIN = 300.0
-_LOOK_FOR_RESOURCES = 5.0  # while a quota names resources that are not served yet
+_RESOURCE_POLL_INTERVAL = 5.0  # while a quota names resources that are not served yet
 # A quota is recounted at the earliest after this many times the duration of its last count.
-_REST = 10
+_REST_FACTOR = 10
 _MAX_CACHED_NAMES = 100  # usage with more names is not cached but measured for each count
 _ATTEMPTS = 10  # to reach a consistent count before the key is retried with back-off
 _BYTES_A_NAME = 64  # estimated cost of formatting one amount
 _BYTES_AN_OBJECT = 256  # estimated cost of reading one object, in addition to its size
-_EXACT = Context(prec=60)  # exact, so that subtracting an amount reverts adding it
+_EXACT_CONTEXT = Context(prec=60)  # exact, so that subtracting an amount reverts adding it
 
 
 class _Fact(NamedTuple):
@@ -131,9 +131,9 @@ class _Sum:
         if old is not None:
             if old.usage is None:
                 return False
-            self._add(old, _EXACT.subtract)
+            self._add(old, _EXACT_CONTEXT.subtract)
         if fact is not None:
-            self._add(fact, _EXACT.add)
+            self._add(fact, _EXACT_CONTEXT.add)
             is_small = fact.usage is not None and len(fact.usage) <= _MAX_CACHED_NAMES
             self.facts[key] = fact if is_small else fact._replace(usage=None)
         return True
@@ -169,7 +169,7 @@ class ResourceQuotas:
         self._followed: dict[str, Resource] = {}
         self._facts: dict[tuple[str, str], dict[str, _Fact]] = {}  # by resource and namespace
         self._seen: dict[str, Object] = {}  # specs at the last count, by key
-        self._rests: dict[str, float] = {}  # when a quota may be recounted (monotonic), by key
+        self._recount_at: dict[str, float] = {}  # when a quota may be recounted (monotonic), by key
         self._resting: set[str] = set()  # keys with a delayed recount pending
         self._follow: Callable[[str, Keys], object] = lambda resource, keys: None
 
@@ -225,19 +225,19 @@ class ResourceQuotas:
             self._forget(key, namespace)
             return None
         now = monotonic()
-        if now < self._rests.get(key, 0.0):
+        if now < self._recount_at.get(key, 0.0):
             if key in self._resting:
                 return None
             self._resting.add(key)
-            return self._rests[key] - now
+            return self._recount_at[key] - now
         self._resting.discard(key)
         slices = TimeSlices()
         is_complete = await self._recount(namespace, name, quota["spec"], slices)
-        self._rests[key] = monotonic() + _REST * slices.spent
+        self._recount_at[key] = monotonic() + _REST_FACTOR * slices.spent
         if is_complete is None:
             return None
         self._seen[key] = is_complete["spec"]
-        return self._next_look(namespace, is_complete)
+        return self._next_recount(namespace, is_complete)
 
     async def _recount(
         self, namespace: str, name: str, spec: Object, slices: TimeSlices
@@ -259,7 +259,7 @@ class ResourceQuotas:
             used = _added_up(sums)
             status = await budget.run(_BYTES_A_NAME * len(used), _status_with, quota, used)
             try:
-                change = partial(_over, quota, status, ref)
+                change = partial(_with_status, quota, status, ref)
                 return await self._objects.change(QUOTAS, namespace, name, change, "status")
             except StatusError as error:
                 if error.code == 404:
@@ -307,7 +307,7 @@ class ResourceQuotas:
 
     def _forget(self, key: str, namespace: str) -> None:
         self._seen.pop(key, None)
-        self._rests.pop(key, None)
+        self._recount_at.pop(key, None)
         self._resting.discard(key)
         if not self._quotas.current(namespace):
             for outdated in [key for key in self._facts if key[1] == namespace]:
@@ -336,12 +336,12 @@ class ResourceQuotas:
         size = len(version.body or b"")
         return await budget.run(size, _read, sum_.resource, sum_.measure, version)
 
-    def _next_look(self, namespace: str, quota: Object) -> float:
+    def _next_recount(self, namespace: str, quota: Object) -> float:
         """Seconds until the next periodic count."""
         pause = _LOOK_AGAIN
         status = quota.get("status") or {}
         if (status.get("hard") or {}).keys() != (status.get("used") or {}).keys():
-            pause = _LOOK_FOR_RESOURCES
+            pause = _RESOURCE_POLL_INTERVAL
         now = clock.now()
         for fact in self._facts.get((PODS, namespace), {}).values():
             if fact.end is not None and fact.end >= now:
@@ -372,7 +372,7 @@ def _status_with(quota: Object, used: Usage) -> Object:
     return other_fields | {name: item for name, item in new_status.items() if item}
 
 
-def _over(counted: Object, status: Object, ref: ResourceRef, current: Object) -> Object:
+def _with_status(counted: Object, status: Object, ref: ResourceRef, current: Object) -> Object:
     """The quota with the new status. Raises StatusError (409) if its spec or status is not the one
     that was counted."""
     if any(current.get(name) != counted.get(name) for name in ("spec", "status")):

@@ -57,7 +57,7 @@ def _condition(status: str, reason: str, message: str) -> Object:
 
 def _ready_condition(service_range: Object) -> Object | None:
     conditions = (service_range.get("status") or {}).get("conditions") or ()
-    return next((each for each in conditions if each["type"] == "Ready"), None)
+    return next((condition for condition in conditions if condition["type"] == "Ready"), None)
 
 
 async def _set_condition(client: Client, service_range: Object, new: Object) -> None:
@@ -105,9 +105,13 @@ class ServiceRanges:
             return ()
         mine = _networks(version.object())
         others = (
-            each["metadata"]["name"]
-            for each in self._client.list(SERVICE_RANGES)
-            if any(a.version == b.version and a.overlaps(b) for a in mine for b in _networks(each))
+            service_range["metadata"]["name"]
+            for service_range in self._client.list(SERVICE_RANGES)
+            if any(
+                a.version == b.version and a.overlaps(b)
+                for a in mine
+                for b in _networks(service_range)
+            )
         )
         return {change.key, *others}
 
@@ -117,10 +121,10 @@ class ServiceRanges:
         if address is None or (change.after is not None and change.before is not None):
             return ()
         return [
-            each["metadata"]["name"]
-            for each in self._client.list(SERVICE_RANGES)
-            if each["metadata"].get("deletionTimestamp")
-            and any(address in network for network in _networks(each))
+            service_range["metadata"]["name"]
+            for service_range in self._client.list(SERVICE_RANGES)
+            if service_range["metadata"].get("deletionTimestamp")
+            and any(address in network for network in _networks(service_range))
         ]
 
     async def sync(self, key: str) -> float | None:
@@ -150,9 +154,9 @@ class ServiceRanges:
         name = value["metadata"]["name"]
         others = [
             network
-            for each in self._client.list(SERVICE_RANGES)
-            if each["metadata"]["name"] != name
-            for network in _networks(each)
+            for service_range in self._client.list(SERVICE_RANGES)
+            if service_range["metadata"]["name"] != name
+            for network in _networks(service_range)
         ]
         alone = [network for network in _networks(value) if not _is_within(network, others)]
         if not alone:
@@ -176,9 +180,9 @@ class ServiceRanges:
 
         def changed(current: Object) -> Object:
             rest = [
-                each
-                for each in current["metadata"].get("finalizers") or ()
-                if each != self._finalizer
+                finalizer
+                for finalizer in current["metadata"].get("finalizers") or ()
+                if finalizer != self._finalizer
             ]
             new = [*rest, self._finalizer] if wanted else rest
             return {**current, "metadata": {**current["metadata"], "finalizers": new}}
@@ -189,10 +193,10 @@ class ServiceRanges:
 
 def _is_within(network: Network, others: Sequence[Network]) -> bool:
     return any(
-        network.version == each.version
-        and network.network_address in each
-        and each.prefixlen <= network.prefixlen
-        for each in others
+        network.version == other.version
+        and network.network_address in other
+        and other.prefixlen <= network.prefixlen
+        for other in others
     )
 
 

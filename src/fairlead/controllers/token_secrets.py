@@ -49,8 +49,8 @@ class TokenSecrets:
         return secret.fields.get("type") == self._type
 
     def _keys_of_lost_account(self, change: Change) -> Iterable[str]:
-        """All token Secrets of the namespace when an account is deleted (its tokens go) or created
-        (tokens of an earlier account with the same name go)."""
+        """All token Secrets of the namespace when an account is deleted, or created: tokens of a
+        deleted account, also of an earlier one with the same name, are deleted."""
         if not change.deleted and not change.added:
             return ()
         versions = self._objects.collection(SECRETS).current(change.namespace)

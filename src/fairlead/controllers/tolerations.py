@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import NO_EXECUTE, NO_SCHEDULE
 
-_REPELLING = (NO_EXECUTE, NO_SCHEDULE)
+_REPELLING_EFFECTS = (NO_EXECUTE, NO_SCHEDULE)
 
 
 def is_tolerated(device: Object, tolerations: Iterable[Object]) -> bool:
@@ -15,7 +15,7 @@ def is_tolerated(device: Object, tolerations: Iterable[Object]) -> bool:
     return all(
         any(tolerates(toleration, taint) for toleration in tolerations)
         for taint in device.get("taints") or ()
-        if taint["effect"] in _REPELLING
+        if taint["effect"] in _REPELLING_EFFECTS
     )
 
 

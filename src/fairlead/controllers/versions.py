@@ -6,7 +6,7 @@ from fairlead.storage.version import HAS_FINALIZERS, TERMINATING, Version
 
 
 def may_be_terminating(version: Version) -> bool:
-    """False if the object is not being deleted; True may be wrong in rare cases."""
+    """Whether an object may be in deletion, without decoding it; False is certain."""
     return version.hints & TERMINATING != 0
 
 
@@ -18,5 +18,5 @@ def is_going(version: Version) -> bool:
 
 
 def may_have_finalizers(version: Version) -> bool:
-    """False if the object has no finalizers; True may be wrong in rare cases."""
+    """Whether an object may have finalizers, without decoding it; False is certain."""
     return version.hints & HAS_FINALIZERS != 0

@@ -1,5 +1,5 @@
 """Converts the objects of a write to the form that webhooks get, and back: see
-`admission.webhooks.shapes`."""
+`admission.webhooks.documents`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 from orjson import dumps
 
 from fairlead.admission.plugin import CONNECT, Attributes
-from fairlead.admission.webhooks.shapes import Patch, ShapeError
+from fairlead.admission.webhooks.documents import DocumentError, Patch
 from fairlead.base import budget
 from fairlead.base.files import text_beside
 from fairlead.codec.types.decode import decoder
@@ -118,7 +118,7 @@ def _patched(patch: Patch, original: Object, struct: Struct, is_decoded: bool) -
     document = patch(original)
     if any(document.get(name) != original[name] for name in _TYPE):
         actual_type = f"{document.get('apiVersion')}, Kind={document.get('kind')}"
-        raise ShapeError(f"the object became a {actual_type}")
+        raise DocumentError(f"the object became a {actual_type}")
     if not is_decoded:
         return _decoded(struct, document)
     unchanged = {name: original[name] for name in document if _is_same(name, document, original)}
@@ -136,7 +136,7 @@ def _decoded(struct: Struct, document: Object) -> Object:
     try:
         value: Object = decoder(struct)(content, [])
     except DecodeError as error:
-        raise ShapeError(str(error)) from None
+        raise DocumentError(str(error)) from None
     return value
 
 

@@ -27,7 +27,7 @@ from fairlead.codec.bodies import (
 )
 from fairlead.codec.types.defaults import fill_defaults
 from fairlead.codec.types.names import SUFFIX_LETTERS, path_segment
-from fairlead.codec.types.required import missing_paths
+from fairlead.codec.types.required_fields import missing_paths
 from fairlead.codec.types.times import new_uid, now
 from fairlead.fields.entries import decoded
 from fairlead.fields.field_sets import InvalidFields

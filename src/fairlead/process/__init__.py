@@ -7,7 +7,7 @@
 - `data_directory`, `first_objects`, `authentication_config_map`: files and objects created at start
 - `listeners`, `workers/`: sockets, and several processes on one store
 - `service_manager`: the socket that systemd hands over, and what it is told
-- `reloading`, `verbosity`: what SIGHUP reads again
+- `reloader`, `verbosity`: what SIGHUP reads again
 - `backup/`: copying a whole store
 - `banner`, `tasks`, `metrics`: startup message, background tasks, what operators watch
 """

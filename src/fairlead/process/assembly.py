@@ -20,18 +20,14 @@ from fairlead.admission.configuration import Configuration, read_configuration
 from fairlead.admission.plugin import CONNECT, Attributes, LazyPlugin, Plugin, PluginBase
 from fairlead.admission.plugins.rbac_escalation import RbacEscalation
 from fairlead.admission.policies import param_access
-from fairlead.admission.policies.followed import POLICY_RESOURCES
+from fairlead.admission.policies.policy_index import POLICY_RESOURCES
 from fairlead.admission.policies.setup import PolicyDependencies, PolicySetup
 from fairlead.admission.webhooks.plugins import Applies
 from fairlead.admission.webhooks.setup import WebhookDependencies as WebhookSurroundings
 from fairlead.admission.webhooks.setup import webhook_plugins
 from fairlead.auth.authentication.expiring_secrets import ExpiringSecrets
-from fairlead.auth.authentication.factory import (
-    Authentication,
-    AuthenticationError,
-    SecretsOf,
-    build_authenticator,
-)
+from fairlead.auth.authentication.factory import Authentication, build_authenticator
+from fairlead.auth.authentication.token_methods import AuthenticationError, SecretsOf
 from fairlead.auth.authorization.bindings import Listener
 from fairlead.auth.authorization.modes import DEFAULT_MODES, ModeError
 from fairlead.auth.authorization.rbac import CLUSTER_ROLES
@@ -142,14 +138,14 @@ class Assembly:
             read_only=options.read_only,
             sends_uid=self.api.gates["RemoteRequestHeaderUID"],
         )
-        self.registering = ApiServiceReconcilers(
+        self.api_services = ApiServiceReconcilers(
             self.api, self._objects, self.aggregation, self.webhooks
         )
         self.follow(API_SERVICES, self.aggregation.extensions.changed)
         leads = leads and not options.read_only
-        self.controlling = self._controlling(pki.ca, address, leads)
+        self.controller_manager = self._build_controller_manager(pki.ca, address, leads)
         self._reconciled = ReconciledObjects(self.api, options, pki)
-        self.controlling.additional += self._reconciled.controllers
+        self.controller_manager.additional += self._reconciled.controllers
 
     def _api(self, store: Store, resources: Resources, overrides: Mapping[str, Store]) -> Api:
         try:
@@ -281,7 +277,7 @@ class Assembly:
             raise StartError(str(error)) from None
 
     def _console_secrets(self) -> SecretsOf | None:
-        """Where sessions of the console are kept; None without a console."""
+        """The storage for sessions of the console; None without a console."""
         if not self.options.console:
             return None
         if self.options.storage == "etcd" and not self.options.read_only:
@@ -371,7 +367,7 @@ class Assembly:
         except ValueError:
             raise StartError(f"--root-ca-file: {path} has no certificate") from None
 
-    def _controlling(self, ca: Pair, address: str, leads: bool) -> ControllerManager:
+    def _build_controller_manager(self, ca: Pair, address: str, leads: bool) -> ControllerManager:
         self._check_root_ca()
         try:
             return ControllerManager(
@@ -381,8 +377,8 @@ class Assembly:
                 address,
                 self._objects,
                 self.definitions,
-                self.registering,
-                has_part=leads,
+                self.api_services,
+                runs_controllers=leads,
             )
         except SigningFlagError as error:
             raise StartError(str(error)) from None
@@ -390,16 +386,16 @@ class Assembly:
     async def prepare(self, port: int) -> None:
         """Create the initial objects and load the stored configuration."""
         if self.options.read_only:
-            self.take_up()
+            self.mark_prepared()
             return
         network = parse_networks(self.options.service_cluster_ip_range)[0]
         await asyncio.gather(
             create_first_objects(self.api, self._objects, str(network[1]), port),
-            self.registering.own.register(),
+            self.api_services.own.register(),
         )
         service = own_service(self.dialect, str(network[1]), port)
         try:
-            await self.controlling.prepare(service, self._reached_at(port))
+            await self.controller_manager.prepare(service, self._reached_at(port))
         except ForeignAuthority as error:
             raise StartError(str(error)) from None
         await asyncio.gather(self._reconciled.prepare(), self._reconcile_roles())
@@ -411,12 +407,12 @@ class Assembly:
             await reconcile_bootstrap_objects(
                 self.dialect, self._objects, self.api.gates, additional
             )
-            if self.controlling.aggregation is not None:
-                self.controlling.aggregation.follow(self.follow)
-                await self.controlling.aggregate()
+            if self.controller_manager.aggregation is not None:
+                self.controller_manager.aggregation.follow(self.follow)
+                await self.controller_manager.aggregate()
 
-    def take_up(self) -> None:
-        """Replaces `prepare` if another process of this server has done it."""
+    def mark_prepared(self) -> None:
+        """Record that another process of this server has done what `prepare` does."""
         self._is_prepared = True
 
     def _reached_at(self, port: int) -> Server | None:
@@ -427,18 +423,18 @@ class Assembly:
         return Server(address, port) if address else None
 
     def background(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
-        """Return the background tasks to run while the server does."""
+        """Return the background tasks of a running server."""
         return [
             self.api.authentication.run,
             *([self.authorization.run] if self.authorization.reloads else ()),
             self.aggregation.descriptions.run,
             *([self.aggregation.resources.run] if self.api.gates["AggregatedDiscovery"] else ()),
-            *self.controlling.works(),
+            *self.controller_manager.background_tasks(),
         ]
 
     async def leave(self) -> None:
         """Redirect clients to other servers; the first step of shutdown."""
-        await self.controlling.leave()
+        await self.controller_manager.leave()
 
     async def close(self) -> None:
         await self.leave()
@@ -456,9 +452,9 @@ class Assembly:
 # An admission plugin refuses writes before any other plugin runs. The server's own writes are left
 # out (`Assembly`), and the store accepts none (`storage.read_only`).
 
-# Their objects are answered but not stored.
+# Requests for these get an answer but store nothing.
 _ANSWERED_GROUPS = ("authentication", "authorization")
-_ANSWERED = ("core/v1/serviceaccounts/token",)
+_ANSWERED_RESOURCES = ("core/v1/serviceaccounts/token",)
 
 
 class ReadOnly(PluginBase):
@@ -470,6 +466,6 @@ class ReadOnly(PluginBase):
         resource = attributes.resource
         if attributes.operation == CONNECT or attributes.context.dry_run:
             return
-        if resource.group_version.short in _ANSWERED_GROUPS or resource.key in _ANSWERED:
+        if resource.group_version.short in _ANSWERED_GROUPS or resource.key in _ANSWERED_RESOURCES:
             return
         raise forbidden(resource.main.ref(attributes.name), "the server is read-only")

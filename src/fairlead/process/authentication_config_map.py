@@ -1,5 +1,5 @@
-"""The config map from which extension servers learn whom to trust: the CAs of clients, and the
-proxies that may name users in headers. Several servers may share it: each adds its own entries."""
+"""The config map that configures authentication in extension servers: the CAs of clients, and the
+proxies that may pass users in headers. Several servers may share it; each adds its own entries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CERTIFICATE = re.compile(
     f"{re.escape(ssl.PEM_HEADER)}[A-Za-z0-9+/=\\s]*?{re.escape(ssl.PEM_FOOTER)}"
 )
 _TOO_MUCH = (413, 422)
-_LOST = 409
+_CONFLICT = 409
 _MAX_ATTEMPTS = 10
 
 Data = dict[str, str]
@@ -90,7 +90,7 @@ class AuthenticationInfo:
             try:
                 await self.sync(self._key)
             except StatusError as error:
-                if error.code != _LOST:
+                if error.code != _CONFLICT:
                     raise
             else:
                 return

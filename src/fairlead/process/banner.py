@@ -97,7 +97,7 @@ _STOPPING = (
 )
 
 
-def tell_stopping(times: int) -> None:
+def print_stop_notice(times: int) -> None:
     """Print on a terminal what the first or second stop signal does."""
     if sys.stderr.isatty() and not is_json_log():
         message = _STOPPING[min(times, len(_STOPPING)) - 1]

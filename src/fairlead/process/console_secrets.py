@@ -9,8 +9,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from fairlead.auth.authentication.factory import SecretsOf
 from fairlead.auth.authentication.shared_secrets import Data, SharedSecrets
+from fairlead.auth.authentication.token_methods import SecretsOf
 from fairlead.base.errors import StatusError
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
@@ -29,8 +29,8 @@ def secrets_of_servers(api: Api, client: Client) -> SecretsOf:
     return lambda kind, keys: SharedSecrets(kind, objects, partial(keys.derived, _PURPOSE))
 
 
-class _Unchanged(Exception):
-    """The change is not wanted."""
+class _Abandoned(Exception):
+    """Raised in a change function to leave the object unchanged."""
 
 
 class SystemSecrets:
@@ -58,20 +58,20 @@ class SystemSecrets:
             "type": _TYPE,
             "data": _encoded(data),
         }
-        self._wait(self._client.create(_SECRETS, value))
+        self._run_on_loop(self._client.create(_SECRETS, value))
 
     def change(self, name: str, change: Callable[[Data], Data | None]) -> bool:
         def changed(current: Object) -> Object:
             data = change(_data(current))
             if data is None:
-                raise _Unchanged
+                raise _Abandoned
             return {**current, "data": _encoded(data)}
 
         async def write() -> bool:
             await self._api.store.catch_up()
             try:
                 await self._client.change(_SECRETS, self._namespace, name, changed)
-            except _Unchanged:
+            except _Abandoned:
                 return False
             except StatusError as error:
                 if error.code != 404:
@@ -79,16 +79,16 @@ class SystemSecrets:
                 return False
             return True
 
-        return self._wait(write())
+        return self._run_on_loop(write())
 
     def delete(self, name: str) -> None:
-        self._wait(self._client.delete(_SECRETS, self._namespace, name))
+        self._run_on_loop(self._client.delete(_SECRETS, self._namespace, name))
 
     async def catch_up(self) -> None:
-        with suppress(StorageError):  # then what is known must do
+        with suppress(StorageError):  # then `find` uses the writes that have arrived
             await self._api.store.catch_up()
 
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+    def _run_on_loop(self, work: Coroutine[Any, Any, T]) -> T:
         """Run work on the event loop; raises OSError if it fails."""
         try:
             return asyncio.run_coroutine_threadsafe(work, self._loop).result(_TIMEOUT)
@@ -101,7 +101,7 @@ def _encoded(data: Data) -> Object:
 
 
 def _data(value: Object) -> Data:
-    """The texts of a Secret; what is no text is left out."""
+    """The texts of a Secret, without values that are not text."""
     texts: dict[str, str] = {}
     for name, encoded in (value.get("data") or {}).items():
         with suppress(ValueError):

@@ -64,8 +64,8 @@ class ControllerManager:
     """Builds and runs the controllers. `address` is where clients reach this server, `objects` is a
     client with the server's own identity.
 
-    `has_part` is False in a process that leaves the controllers to another process of the same
-    server. Servers that share a store elect a leader. Raises SigningFlagError.
+    `runs_controllers` is False in a process that leaves the controllers to another process of the
+    same server. Servers that share a store elect a leader. Raises SigningFlagError.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class ControllerManager:
         definitions: Registry,
         registering: ApiServiceReconcilers,
         *,
-        has_part: bool = True,
+        runs_controllers: bool = True,
     ) -> None:
         self._api = api
         self._options = options
@@ -88,7 +88,7 @@ class ControllerManager:
         self._objects = objects
         self._definitions = definitions
         self._registering = registering
-        self._has_part = has_part
+        self._runs_controllers = runs_controllers
         self._is_only_server = not shares_store(api)
         self._elects = options.leader_elect and not self._is_only_server
         self._running = parse_controllers(",".join(options.controllers)).running
@@ -101,7 +101,7 @@ class ControllerManager:
         self._behaviours = (
             setup.answer_for_containers(api, options) if options.simulate_nodes else None
         )
-        if not has_part:
+        if not runs_controllers:
             return
         dependencies = self._dependencies()
         if "clusterrole-aggregation" in self._running:
@@ -145,7 +145,7 @@ class ControllerManager:
     async def prepare(self, service: Object, server: Server | None) -> None:
         """Publish the address of this server in its own service, now and while it runs. Without an
         address it is not published. Raises ForeignAuthority."""
-        if not self._has_part:
+        if not self._runs_controllers:
             return
         self._advertised = str(server or self._address)
         listing = self._listing(server)
@@ -180,9 +180,9 @@ class ControllerManager:
         if self.aggregation is not None and not self._elects:
             await self.aggregation.reconcile()
 
-    def works(self) -> list[Work]:
-        """Return the background tasks to run while the server does."""
-        return [self.run_for_every_server, self.run_for_leader] if self._has_part else []
+    def background_tasks(self) -> list[Work]:
+        """Return the background tasks of a running server."""
+        return [self.run_for_every_server, self.run_for_leader] if self._runs_controllers else []
 
     async def run_for_every_server(self) -> None:
         """Run the controllers that belong to serving, which every server needs."""

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from fairlead.api.health import Check
 from fairlead.base import clock
-from fairlead.base.files import stamp
+from fairlead.base.files import NotReloaded, Reloadable, stamp
 from fairlead.base.logs import Logger
 from fairlead.base.metrics import REGISTRY
-from fairlead.base.reloading import NotReloaded, Reloadable
 from fairlead.process import stores
 from fairlead.resources.registry import Resources
 from fairlead.storage.backend import StorageError
@@ -22,7 +21,7 @@ from fairlead.storage.encryption.keyring import Key, Plugged, Sealing
 
 logger = Logger("fairlead")
 
-LOOK_EVERY = 1.0  # seconds between looks at the file
+CHECK_EVERY = 1.0  # seconds between looks at the file
 
 _PREFIX = "apiserver_encryption_config_controller_automatic_reload"
 RELOADS = REGISTRY.counter(
@@ -36,8 +35,8 @@ LAST_RELOAD = REGISTRY.gauge(
 
 
 class ServerEncryption:
-    """The encryption of the store. Every process of a server asks the plugins, so that each can
-    tell whether they work, also one that does not read the store itself."""
+    """The encryption of the store. Every process of a server calls the plugins, also one that does
+    not read the store itself, so that each can report their health."""
 
     def __init__(self, options: argparse.Namespace, resources: Resources) -> None:
         self.reloads = bool(options.encryption_provider_config_automatic_reload)
@@ -63,11 +62,11 @@ class ServerEncryption:
         }
 
     async def run(self) -> None:
-        """Read the file again when it changes. One that is invalid, or whose plugins do not answer,
-        is left until it changes again or they do."""
+        """Read the file again when it changes. An invalid file is tried again when it changes; one
+        whose plugins do not answer, when they do."""
         before = stamp(self._path)
         while True:
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(CHECK_EVERY)
             now = stamp(self._path)
             is_settled, before = now == before, now
             if is_settled:

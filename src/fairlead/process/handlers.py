@@ -43,7 +43,7 @@ def build_application(
     checks."""
     api, powers = assembly.api, _powers(options, assembly)
     handler = Handler(api, address) if powers is None else powers.handler(address)
-    handler.groups = assembly.registering.groups
+    handler.groups = assembly.api_services.groups
     metrics = _metrics(assembly, worker)
     show_disk(options.data_dir)
     if powers is not None:

@@ -29,9 +29,9 @@ from fairlead.process.backup import UNFINISHED
 from fairlead.process.banner import (
     banner,
     describe_contents,
+    print_stop_notice,
     process_age,
     show_banner,
-    tell_stopping,
 )
 from fairlead.process.certificates.authority import Pki
 from fairlead.process.certificates.renewal import Renewal
@@ -40,7 +40,7 @@ from fairlead.process.data_directory import FileError, keep_private, prepare_dir
 from fairlead.process.flags.checks import planned_flags, release_of
 from fairlead.process.handlers import build_application
 from fairlead.process.listeners import Acceptor, listen, shown_address
-from fairlead.process.reloading import Reloading, reloadable_parts
+from fairlead.process.reloader import Reloader, reloadable_parts
 from fairlead.process.service_manager import ServiceManager
 from fairlead.process.stored_release import adopt_release, check_release, follow_release
 from fairlead.process.stores import check_dialect, embedded_log, etcd_log, store_over
@@ -96,7 +96,7 @@ class Server:
         self._progress = Progress()
         self._certificates = ServingCertificates(options, self.dialect)
         self._manager = ServiceManager()
-        self._reloading: Reloading | None = None
+        self._reloader: Reloader | None = None
         self._encryption: encryption.ServerEncryption | None = None
         self.overrides: dict[str, Store] = {}  # stores of other clusters, by resource
 
@@ -156,16 +156,9 @@ class Server:
     async def _serve_parts(
         self, pki: Pki, auditor: Auditor | None, listener: socket.socket, port: int
     ) -> None:
-        options = self.options
         self._progress.done(PARTS)
+        await self._prepare_objects(port)
         worker = self._worker
-        if worker is None or worker.leads:
-            if not options.read_only:
-                await adopt_release(self.api)
-            await self.assembly.prepare(port)
-        else:
-            self.assembly.take_up()
-        self._progress.done(OBJECTS)
         if worker is not None:
             await worker.open()
         slot = worker.slot if worker is not None else None
@@ -184,34 +177,47 @@ class Server:
         renewal = self._certificates.renewal(pki, trust, url, keeps_files=keeps_files)
         self._supervise(connections, renewal)
         parts = reloadable_parts(self.assembly, renewal, auditor, self._encryption, application)
-        self._reloading = Reloading(parts, self._manager, reports=keeps_files)
-        self._supervisor.start("reloading", self._reloading.run)
+        self._reloader = Reloader(parts, self._manager, reports=keeps_files)
+        self._supervisor.start("reloading", self._reloader.run)
         self._progress.done(WORK)
         self._handle_signals()
         tune_garbage_collector()
         stalls.start()
         self.ready = True
-        if worker is None:
-            age = process_age()
-            message = banner(
-                url,
-                self.dialect,
-                self.release,
-                options.data_dir,
-                age,
-                self._contents,
-                options.console,
-                options.simulate_nodes,
-            )
-            show_banner(message)
-            self._manager.ready(f"serving on {url}")
-        else:
-            worker.notify_ready(self._contents)
+        self._announce(url)
         await self.stopping.wait()
         stalls.stop()
         await self._shut_down(server, connections)
         if exporter is not None:
             await exporter.close()
+
+    async def _prepare_objects(self, port: int) -> None:
+        worker = self._worker
+        if worker is None or worker.leads:
+            if not self.options.read_only:
+                await adopt_release(self.api)
+            await self.assembly.prepare(port)
+        else:
+            self.assembly.mark_prepared()
+        self._progress.done(OBJECTS)
+
+    def _announce(self, url: str) -> None:
+        """Tell the parent, or the user and the service manager, that the server is ready."""
+        if self._worker is not None:
+            self._worker.notify_ready(self._contents)
+            return
+        message = banner(
+            url,
+            self.dialect,
+            self.release,
+            self.options.data_dir,
+            process_age(),
+            self._contents,
+            self.options.console,
+            self.options.simulate_nodes,
+        )
+        show_banner(message)
+        self._manager.ready(f"serving on {url}")
 
     def fail(self, why: str) -> None:
         """Stop after an unrecoverable error, with a non-zero exit code."""
@@ -220,8 +226,8 @@ class Server:
         self.stopping.set()
 
     async def _open_store(self, directory: Path, resources: Resources) -> Store:
-        """Open the store. First of all, before any file is written: another server may hold the
-        directory's lock."""
+        """Open the store. This comes before any file is written, because another server may hold
+        the lock of the directory."""
         try:
             if self._worker is not None and self._worker.worker_slot.follows_owner:
                 keep_private()
@@ -238,14 +244,14 @@ class Server:
             check_release(store, self.release, self.options.read_only)
             follow_release(store, self.release, self.fail)
             if self._worker is not None:
-                self._worker.opened(store)
+                self._worker.share_store(store)
             self.overrides = await store_overrides.open_overrides(self.options, resources, clusters)
         except (FileError, StorageError) as error:
             raise StartError(str(error)) from None
         return store
 
     def _log(self, resources: Resources, elsewhere: Container[str]) -> Log:
-        """Return the log of the main store, which has all resources but those elsewhere."""
+        """Return the log of the main store, which has all resources that no other store has."""
         worker = self._worker
         if self.options.storage == "etcd":
             return etcd_log(self.options, resources, holds=lambda name: name not in elsewhere)
@@ -254,7 +260,7 @@ class Server:
         scratch = worker.worker_slot.directory if worker is not None else None
         log = embedded_log(self.options, self.dialect, resources, scratch)
         if worker is not None:
-            worker.share(log)
+            worker.share_log(log)
         return log
 
     def _keep_encrypting(self, resources: Resources) -> encryption.ServerEncryption | None:
@@ -339,8 +345,8 @@ class Server:
             start(getattr(work, "__qualname__", "background work"), work)
 
     def _reload(self) -> None:
-        if self._reloading is not None:
-            self._reloading.request()
+        if self._reloader is not None:
+            self._reloader.request()
 
     def _handle_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -353,7 +359,7 @@ class Server:
 
     def _stop(self) -> None:
         """Stop gracefully at the first signal, at once at the second."""
-        tell_stopping(2 if self.stopping.is_set() else 1)
+        print_stop_notice(2 if self.stopping.is_set() else 1)
         if self.stopping.is_set():
             self._stop_now.set()
         self.stopping.set()
@@ -393,7 +399,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 def serve(options: argparse.Namespace, run: Callable[..., None]) -> int:
     """Run a server, or a parent with workers; return the exit code."""
-    # Neither a terminal that closes nor a reload that comes early ends it.
+    # A terminal that closes, or an early request to reload, must not end the process.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if options.workers > 1:
         return _serve_together(options, run)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 logger = Logger("fairlead")
 
-_LEAVE_TO_OTHERS = 0.001  # seconds in which a worker with fewer connections may accept first
+_ACCEPT_DELAY = 0.001  # seconds in which a worker with fewer connections may accept first
 _PAUSE = 0.1  # after a failure to accept
 _BACKLOG = 2048
 _ACCEPTED_AT_ONCE = 32
-_LACKING = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 def listen(options: argparse.Namespace) -> socket.socket:
@@ -70,7 +70,7 @@ class Acceptor:
         self._slot = slot
         self._connect = connect
         self._loop = asyncio.get_running_loop()
-        self._has_yielded = False  # it has waited once already
+        self._has_yielded = False  # this connection was left to the other workers once
         self._closed = False
         self._wait()
 
@@ -86,7 +86,7 @@ class Acceptor:
         """Accept connections. If more wait, the event loop calls again."""
         if self._slot is not None and not self._has_yielded and self._is_busier(self._slot):
             self._has_yielded = True
-            self._wait_later(_LEAVE_TO_OTHERS)
+            self._wait_later(_ACCEPT_DELAY)
             return
         self._has_yielded = False
         for _ in range(_ACCEPTED_AT_ONCE if self._slot is None else 1):
@@ -95,7 +95,7 @@ class Acceptor:
             except (BlockingIOError, ConnectionAbortedError, InterruptedError):
                 return  # another worker accepted it, or the client disconnected
             except OSError as error:
-                if error.errno not in _LACKING:
+                if error.errno not in _EXHAUSTED:
                     raise
                 logger.error("cannot accept connections", err=error.strerror)
                 self._wait_later(_PAUSE)

@@ -57,7 +57,7 @@ def show_disk(directory: Path) -> None:
 
 
 def show_certificate(name: str, path: Path) -> None:
-    """Show until when the certificate in a file is valid, as it was when it was taken up."""
+    """Show the expiry of the certificate that is in a file now."""
     try:
         _CERTIFICATE_END.set(validity_of(path.read_bytes()).end.timestamp(), (name,))
     except (OSError, ValueError):

@@ -1,5 +1,5 @@
 """The service manager that started this process, such as systemd: the socket that it hands over, so
-that a restart loses no connection attempt, and what it is told of the server's state.
+that a restart loses no connection attempt, and the states of the server that are sent to it.
 
 It speaks through environment variables: LISTEN_FDS and LISTEN_PID (sockets), NOTIFY_SOCKET (where
 states are sent), WATCHDOG_USEC and WATCHDOG_PID (how often the server must show that it is alive).
@@ -44,8 +44,8 @@ def inherited_listener(
 
 
 class ServiceManager:
-    """Tells the service manager of this process what the server does. Without one, nothing is sent.
-    A state that cannot be sent is dropped: it is no reason to stop serving."""
+    """Sends the states of the server to the service manager, if there is one. A state that cannot
+    be sent is dropped: it is no reason to stop serving."""
 
     def __init__(self, environment: MutableMapping[str, str] = os.environ) -> None:
         address = environment.pop("NOTIFY_SOCKET", "")
@@ -65,14 +65,14 @@ class ServiceManager:
         self._tell("STOPPING=1", "STATUS=finishing running requests")
 
     def reloading(self) -> None:
-        """Follow it by `ready`."""
+        """Send that a reload has begun; call `ready` after it."""
         self._tell("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
     def alive(self) -> None:
         self._tell("WATCHDOG=1")
 
     async def keep_alive(self) -> None:
-        """Show that the event loop runs, until cancelled."""
+        """Send signs of life from the event loop, until cancelled."""
         assert self.sign_of_life_every is not None
         while True:
             self.alive()

@@ -13,9 +13,9 @@ from fairlead.storage.etcd.flags import member_urls
 from fairlead.storage.etcd.overrides import FLAG, Override, overrides_of
 from fairlead.storage.store import Store
 
-# Nothing decides by their revision, and no other object is written in the transaction of one,
-# except the charge of a quota, which can come first.
-_PERMITTED = ("core/v1/events", "coordination/v1/leases")
+# Resources of which nothing depends on the revisions, and which share no transaction with other
+# objects, except the charge of a quota, which may be written before.
+_OVERRIDABLE = ("core/v1/events", "coordination/v1/leases")
 
 
 def clusters_of(options: argparse.Namespace, resources: Resources) -> dict[str, tuple[str, ...]]:
@@ -40,7 +40,7 @@ def _resource_of(override: Override, resources: Resources) -> Resource:
     ]
     if not found:
         raise StartError(f"{FLAG}: {shown} is not a resource of this release")
-    permitted = [resources.named(key) for key in _PERMITTED]
+    permitted = [resources.named(key) for key in _OVERRIDABLE]
     if resources.stored_as(found[0]) not in map(resources.stored_as, permitted):
         listed = " and ".join(f"{resource.group}/{resource.name}" for resource in permitted)
         raise StartError(

@@ -74,7 +74,8 @@ async def adopt_release(api: Api) -> None:
     if _count(api.store):
         logger.info("the store was served as another release of the API", release=recorded)
         count = await _rewrite(api)
-        # Clients that watch from before list again: the history has objects of the earlier release.
+        # Drop the history, which has objects of the earlier release: clients that watch from an
+        # earlier revision have to list again.
         for store in api.stores:
             await store.compact(store.revision)
         logger.info(
@@ -133,7 +134,7 @@ async def _rewrite_object(
             del before["metadata"]["resourceVersion"]  # not part of the stored object
             value = _rewritten(resource, before)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            # One damaged object must not keep all others from being served.
+            # One damaged object must not prevent the start.
             logger.error(
                 "an object cannot be read and is left alone",
                 resource=resource.key,

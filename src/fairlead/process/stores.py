@@ -12,7 +12,7 @@ from fairlead.base.dialect import DIALECTS, Dialect
 from fairlead.base.logs import Logger, log_exit_reason
 from fairlead.process.assembly import StartError
 from fairlead.resources.etcd_format import codec as etcd_format_codec
-from fairlead.resources.etcd_format import encrypted
+from fairlead.resources.etcd_format import encryption as etcd_encryption
 from fairlead.resources.gates import parse_gates
 from fairlead.resources.registry import Resources
 from fairlead.storage import followed
@@ -107,15 +107,15 @@ def etcd_source(
     return build_etcd_source(
         options,
         codec,
-        _lasting(options, resources),
-        _weighing(resources) if not urls else None,
+        _lifetimes(options, resources),
+        _moves_epoch(resources) if not urls else None,
         urls=urls,
         holds=holds,
         records_release=records_release,
     )
 
 
-def _sealing(options: argparse.Namespace, resources: Resources) -> Keys | None:
+def _encryption_keys(options: argparse.Namespace, resources: Resources) -> Keys | None:
     """Return the encryption of stored values; None if it is off. Raises StartError."""
     if options.encryption_provider_config is None:
         return None
@@ -127,21 +127,23 @@ def _sealing(options: argparse.Namespace, resources: Resources) -> Keys | None:
 
 def sealed_rows(options: argparse.Namespace, resources: Resources) -> Sealing | None:
     """Return the encryption of values in the data directory; None if it is off."""
-    keys = _sealing(options, resources)
+    keys = _encryption_keys(options, resources)
     if keys is None:
         return None
-    return encrypted.EncryptedRows(etcd_format_codec.ReferenceCodec(resources), keys)
+    return etcd_encryption.EncryptedRows(etcd_format_codec.ReferenceCodec(resources), keys)
 
 
 def _sealed(options: argparse.Namespace, resources: Resources) -> Codec:
     codec = etcd_format_codec.ReferenceCodec(resources)
-    keys = _sealing(options, resources)
+    keys = _encryption_keys(options, resources)
     if keys is None:
         return codec
-    return encrypted.EncryptedCodec(codec, keys, options.etcd_prefix)
+    return etcd_encryption.EncryptedCodec(codec, keys, options.etcd_prefix)
 
 
-def _lasting(options: argparse.Namespace, resources: Resources) -> Callable[[str, str], int | None]:
+def _lifetimes(
+    options: argparse.Namespace, resources: Resources
+) -> Callable[[str, str], int | None]:
     """Return a function that gives the lifetime in seconds of a value at a key."""
     events = resources.stored_as(resources.named(_EVENTS))
     seconds = int(options.event_ttl)
@@ -152,7 +154,7 @@ def _lasting(options: argparse.Namespace, resources: Resources) -> Callable[[str
     return ttl
 
 
-def _weighing(resources: Resources) -> Callable[[str], bool]:
+def _moves_epoch(resources: Resources) -> Callable[[str], bool]:
     """Return a predicate for resources whose writes move the epoch: all built-in ones that are not
     marked as plentiful. Decisions about other objects depend on them."""
     heavy = {

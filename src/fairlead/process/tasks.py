@@ -13,7 +13,7 @@ logger = Logger("fairlead")
 Work = Callable[[], Coroutine[Any, Any, None]]
 
 MIN_PAUSE, MAX_PAUSE = 0.1, 30.0
-MAX_FAILURES = 10  # consecutive ones of a task that ran shorter than STABLE_SECONDS seconds
+MAX_FAILURES = 10  # in a row, each after less than STABLE_SECONDS
 STABLE_SECONDS = 60.0
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fairlead.api.app import Application
 from fairlead.api.request_log import log_operation, log_request
+from fairlead.base.files import NotReloaded, Reloadable
 from fairlead.base.logs import set_level
-from fairlead.base.reloading import NotReloaded, Reloadable
 from fairlead.operations.api import Api
 
 FLAG = "--verbosity-file"
@@ -57,7 +57,7 @@ def reloadable_verbosity(
 
 
 def log_requests(verbosity: int, api: Api, application: Application) -> None:
-    """Log a line for each request and each operation of the server's own parts, or stop to."""
+    """Begin or stop to log a line for each request and each operation of the server's own parts."""
     application.observer.log_with(log_request if verbosity else None)
     if log_operation in api.observers:
         api.observers.remove(log_operation)

@@ -97,7 +97,8 @@ class Behaviour:
             value["status"] = zero(field.type)
 
     def renamed(self, value: Object, context: Context) -> None:
-        """Runs if a generated name exists already and a prepared object gets another one."""
+        """Runs when a prepared object gets another generated name, because the first one is
+        taken."""
 
     def check_create(self, value: Object, causes: Causes, context: Context) -> None:
         check_metadata(
@@ -138,7 +139,7 @@ class Behaviour:
         """Check which changes from the old object are allowed."""
 
     def warnings(self, value: Object, old: Object | None, context: Context) -> None:
-        """Report remarks on an accepted object to the client, with `context.warn`."""
+        """Warn the client about an accepted object, with `context.warn`."""
 
     def normalize(self, value: Object, applied: bool) -> None:
         """Change an accepted object to the form in which reading it from the store returns it.

@@ -63,7 +63,7 @@ def go_composite(kind: str, parts: Mapping[str, str] | Iterable[str]) -> GoValue
     else:
         texts = list(parts)
         inner = ", ".join(texts)
-    pointees = (each for text in texts if isinstance(text, GoValue) for each in text.pointees)
+    pointees = (pointee for text in texts if isinstance(text, GoValue) for pointee in text.pointees)
     return GoValue(f"{kind}{{{inner}}}", pointees=tuple(pointees))
 
 

@@ -74,7 +74,7 @@ class Context:
         self.requires: list[Precondition] = []
         self.alongside: list[Companion] = []
         self.claims: list[Companion] = []
-        # Permissions that the user lacks: the field that needs one, and why.
+        # Permissions that the user lacks, as pairs of the field and the reason.
         self.lacking: Sequence[tuple[str, str]] = ()
 
     def warn(self, text: str) -> None:

@@ -30,33 +30,33 @@ class GatedField(NamedTuple):
 
 
 class _Place:
-    """A place in a kind that leads to fields of disabled features: the names of those that it
-    holds itself, and the places below."""
+    """A place in a kind at or below which there are fields of disabled features: the names of the
+    fields at the place itself, and the places below."""
 
-    __slots__ = ("below", "each", "names")
+    __slots__ = ("below", "items", "names")
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self.below: dict[str, _Place] = {}
-        self.each: _Place | None = None  # the items of a list or map
+        self.items: _Place | None = None  # the items of a list or map
 
     def add(self, path: Path, name: str) -> None:
         if not path:
             self.names.append(name)
         elif path[0] == EACH:
-            if self.each is None:
-                self.each = _Place()
-            self.each.add(path[1:], name)
+            if self.items is None:
+                self.items = _Place()
+            self.items.add(path[1:], name)
         else:
             self.below.setdefault(path[0], _Place()).add(path[1:], name)
 
     def has_any(self, value: Any) -> bool:
         """Whether a value has any of the fields."""
         if isinstance(value, list):
-            each = self.each
-            if each is not None:
+            items = self.items
+            if items is not None:
                 for item in value:
-                    if each.has_any(item):
+                    if items.has_any(item):
                         return True
             return False
         if not isinstance(value, dict):
@@ -68,9 +68,9 @@ class _Place:
             child = value.get(name)
             if child and place.has_any(child):
                 return True
-        if self.each is not None:
+        if self.items is not None:
             for item in value.values():
-                if self.each.has_any(item):
+                if self.items.has_any(item):
                     return True
         return False
 

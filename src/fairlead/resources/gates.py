@@ -10,7 +10,7 @@ from fairlead.base.files import text_beside
 from fairlead.base.release import RELEASES, V1_25, Release
 
 _ON: Final = frozenset({"on", "locked", "fixed"})
-_KNOWN: Final = frozenset({"off", "on", "locked"})
+_STATES: Final = frozenset({"off", "on", "locked"})
 _STAGES: Final = {"AllAlpha": "off", "AllBeta": "on"}  # each sets all gates of that default
 
 
@@ -49,7 +49,7 @@ def stages(release: Release) -> dict[str, str]:
     return {
         name: _OTHER_STAGES.get(name, _STAGE_BY_STATE[state])
         for name, state in states(release).items()
-        if state in _KNOWN
+        if state in _STATES
     }
 
 
@@ -75,13 +75,13 @@ class Gates:
 def is_gate(name: str) -> bool:
     """Whether `--feature-gates` knows a gate in any release."""
     return name in _STAGES or any(
-        states(release).get(name) in _KNOWN for release in RELEASES.values()
+        states(release).get(name) in _STATES for release in RELEASES.values()
     )
 
 
 def parse_gates(text: str, release: Release = V1_25) -> Gates:
     """Read `Name=true,Other=false`; raises GateError."""
-    known = states(release)
+    gate_states = states(release)
     settings: dict[str, bool] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         name, equals, value = part.partition("=")
@@ -91,12 +91,12 @@ def parse_gates(text: str, release: Release = V1_25) -> Gates:
         if on is None:
             raise GateError(f"invalid value of {name}={value}: must be true or false")
         if name in _STAGES:
-            for gate, state in known.items():
+            for gate, state in gate_states.items():
                 if state == _STAGES[name]:
                     settings.setdefault(gate, on)
-        elif known.get(name) not in _KNOWN:
+        elif gate_states.get(name) not in _STATES:
             raise GateError(f"unrecognized feature gate: {name}")
-        elif known[name] == "locked" and not on:
+        elif gate_states[name] == "locked" and not on:
             raise GateError(f"cannot set feature gate {name} to false, feature is locked to true")
         else:
             settings[name] = on

@@ -51,7 +51,7 @@ def internal_value(type_: Type, value: Any) -> Any:
     if value is None or isinstance(type_, Scalar):
         return value
     if isinstance(type_, ListOf):
-        return [internal_value(type_.element, each) for each in value]
+        return [internal_value(type_.element, item) for item in value]
     if isinstance(type_, MapOf):
         return {key: internal_value(type_.element, value[key]) for key in sorted(value)}
     return _internal_struct(type_, value)
@@ -60,7 +60,7 @@ def internal_value(type_: Type, value: Any) -> Any:
 def _internal_struct(type_: Struct, value: Object) -> Object:
     if type_.group_version == "meta/v1":
         fields = type_.fields
-        return {name: internal_value(fields[name].type, each) for name, each in value.items()}
+        return {name: internal_value(fields[name].type, item) for name, item in value.items()}
     names, own_names, order = _table()
     own = own_names.get(type_.name, {})
     empty = getattr(value, "empty", ())
@@ -73,10 +73,10 @@ def _internal_struct(type_: Struct, value: Object) -> Object:
             shown.update(internal_value(field.type, value.get(name) or {}))
         else:
             label = own.get(name) or names.get(name) or name[:1].upper() + name[1:]
-            each = value.get(name)
+            part = value.get(name)
             if name in empty:
-                each = [] if field is None or isinstance(field.type, ListOf) else {}
-            shown[label] = each if field is None else _field(field, each)
+                part = [] if field is None or isinstance(field.type, ListOf) else {}
+            shown[label] = part if field is None else _field(field, part)
     return shown
 
 
@@ -98,10 +98,10 @@ def _with_host_fields(spec: Object) -> Object:
 def json_difference(type_: Type, old: Any, new: Any) -> str:
     """The lines by which two values differ, with three lines around each difference."""
     before, after = (
-        html_escaped(json.dumps(internal_value(type_, each), indent=1, ensure_ascii=False)).split(
-            "\n"
-        )
-        for each in (old, new)
+        html_escaped(
+            json.dumps(internal_value(type_, version), indent=1, ensure_ascii=False)
+        ).split("\n")
+        for version in (old, new)
     )
     if len(before) + len(after) > _MAX_COMPARED_LINES:
         return _one_difference(before, after)

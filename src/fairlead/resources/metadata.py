@@ -278,37 +278,36 @@ def check_metadata_update(
     metadata: dict[str, Any],
     old: dict[str, Any],
     causes: Causes,
-    path: str = "metadata",
     *,
     qualified: bool = True,
 ) -> None:
     if old.get("deletionTimestamp") is not None:
-        _check_new_finalizers(metadata, old, causes, path)
+        _check_new_finalizers(metadata, old, causes)
     generation: int = metadata.get("generation", 0)
     old_generation: int = old.get("generation", 0)
     if generation < old_generation:
-        causes.invalid(f"{path}.generation", generation, "must not be decremented")
+        causes.invalid("metadata.generation", generation, "must not be decremented")
     for name in _IMMUTABLE:
-        _check_immutable(name, metadata.get(name), old.get(name), causes, path)
+        _check_immutable(name, metadata.get(name), old.get(name), causes)
     if causes.sound is not metadata:
         for name in _CONTENTS:
             if _differ(metadata.get(name), old.get(name)):
-                _check_contents(metadata, causes, path)
+                _check_contents(metadata, causes, "metadata")
                 break
         # By identity: a comparison would cost more than the check.
         if metadata.get("managedFields") is not old.get("managedFields"):
-            _check_managers(metadata, causes, path)
+            _check_managers(metadata, causes, "metadata")
     if qualified and (finalizers := metadata.get("finalizers")):
-        check_qualified(finalizers, f"{path}.finalizers", causes)
+        check_qualified(finalizers, "metadata.finalizers", causes)
 
 
 def _differ(value: Any, old: Any) -> bool:
     return value is not old and value != old
 
 
-def _check_immutable(name: str, value: Any, old: Any, causes: Causes, path: str) -> None:
+def _check_immutable(name: str, value: Any, old: Any, causes: Causes) -> None:
     if _differ(value, old):
-        causes.invalid(f"{path}.{name}", _format_field(name, value), "field is immutable")
+        causes.invalid(f"metadata.{name}", _format_field(name, value), "field is immutable")
 
 
 def _format_field(name: str, value: Any) -> Any:
@@ -317,9 +316,7 @@ def _format_field(name: str, value: Any) -> Any:
     return value if value is not None else ""
 
 
-def _check_new_finalizers(
-    metadata: dict[str, Any], old: dict[str, Any], causes: Causes, path: str
-) -> None:
+def _check_new_finalizers(metadata: dict[str, Any], old: dict[str, Any], causes: Causes) -> None:
     """An object that is being deleted must not get new finalizers."""
     old_finalizers = set(old.get("finalizers") or ())
     added = sorted(
@@ -327,7 +324,7 @@ def _check_new_finalizers(
     )
     if added:
         causes.forbidden(
-            f"{path}.finalizers",
+            "metadata.finalizers",
             "no new finalizers can be added if the object is being deleted, found new finalizers "
             + go_strings(added),
         )

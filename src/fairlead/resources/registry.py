@@ -309,7 +309,7 @@ class Resources:
             if not versions:
                 del self.groups[group_version.group]
 
-    def know(self, resource: Resource) -> None:
+    def register(self, resource: Resource) -> None:
         """Make a resource available to `named`, whether or not it is served."""
         self._by_key[resource.key] = resource
         group_version = resource.group_version

@@ -138,7 +138,7 @@ def env_name_errors(value: str) -> list[str]:
 
 
 def _upward_errors(value: str) -> list[str]:
-    """The errors of a name that as a file name would lead out of its directory."""
+    """The errors of a name that would leave its directory if used as a file name."""
     if value in (".", ".."):
         return [f"must not be '{value}'"]
     return ["must not start with '..'"] if value.startswith("..") else []

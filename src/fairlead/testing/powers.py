@@ -12,7 +12,7 @@ from typing import Any, Self
 from fairlead.api.testing import GROUP
 from fairlead.client.errors import NotFound, TimedOut
 from fairlead.client.sync import SyncClient
-from fairlead.codec.types.times import parse_duration
+from fairlead.codec.types.durations import parse_duration
 
 Object = dict[str, Any]
 Duration = float | str | timedelta  # numbers are seconds, texts as in the API

@@ -1,7 +1,5 @@
 """Connections as pairs of an asyncio reader and writer."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress

@@ -238,6 +238,33 @@ def test_the_use_of_a_token_that_stands_in_a_secret_is_noted(audited: Audited) -
         assert last["annotations"]["authorization.k8s.io/decision"] == "forbid"
 
 
+def test_the_use_of_an_invalidated_token_is_noted(tmp_path: Path) -> None:
+    audited = Audited(tmp_path, "--release=1.36")
+    try:
+        client, secrets = audited.client, "/api/v1/namespaces/plain/secrets"
+        account = "/api/v1/namespaces/plain/serviceaccounts/default"
+        eventually(lambda: client.get(account).status == 200, "there is an account")
+        metadata = {
+            "name": "legacy",
+            "annotations": {"kubernetes.io/service-account.name": "default"},
+        }
+        secret = {"metadata": metadata, "type": "kubernetes.io/service-account-token"}
+        assert client.post(secrets, secret).status == 201
+        path = f"{secrets}/legacy"
+        eventually(lambda: "token" in client.get(path).body.get("data", {}), "the token is there")
+        user = audited.server.client(
+            base64.b64decode(client.get(path).body["data"]["token"]).decode()
+        )
+        labels = {"kubernetes.io/legacy-token-invalid-since": "2026-01-01"}
+        assert client.patch(path, {"metadata": {"labels": labels}}).status == 200
+        answer = user.get(config_maps("plain"))
+        assert answer.status == 401
+        name = "authentication.k8s.io/legacy-token-invalidated"
+        assert audited.of(answer)[-1]["annotations"][name] == "legacy/plain"
+    finally:
+        audited.server.stop()
+
+
 def test_an_object_that_was_sent_stands_in_an_event_from_level_request_on(audited: Audited) -> None:
     first, last = audited.of(create(audited.client, "requests", "sent"))
     assert "requestObject" not in first

@@ -16,12 +16,9 @@ from support.authentication import (
     user_of,
 )
 
-from fairlead.auth.authentication.factory import (
-    Authentication,
-    AuthenticationError,
-    build_authenticator,
-)
+from fairlead.auth.authentication.factory import Authentication, build_authenticator
 from fairlead.auth.authentication.flags import add_authentication_flags
+from fairlead.auth.authentication.token_methods import AuthenticationError
 from fairlead.auth.authentication.user import ANONYMOUS
 from fairlead.base.dialect import CLUSTER, KUBERNETES, Dialect
 from fairlead.base.errors import StatusError

@@ -10,7 +10,7 @@ from support.authorization import World, ask, subject, user
 
 from fairlead.auth.authentication.user import User
 from fairlead.auth.authorization.attributes import Attributes
-from fairlead.auth.authorization.coverage import atoms, missing_rules
+from fairlead.auth.authorization.coverage import missing_rules, single_verb_rules
 from fairlead.auth.authorization.rbac import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -202,8 +202,8 @@ def plain_covers(owned: Object, atom: Object) -> bool:
 
 @given(rules, rules)
 def test_coverage(owned: list[Object], wanted: list[Object]) -> None:
-    missing = atoms(missing_rules(owned, wanted))
-    everything = atoms(missing_rules([], wanted))
+    missing = single_verb_rules(missing_rules(owned, wanted))
+    everything = single_verb_rules(missing_rules([], wanted))
     expected = [a for a in everything if not any(plain_covers(rule, a) for rule in owned)]
     assert missing == expected
 

@@ -130,7 +130,7 @@ def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch
     services = Webhooks(lambda *place: None, {"a/b": "127.0.0.1:1"})
     prober = probe.Prober(lambda *place: None, services, cast(ExtensionCalls, Silent()))
     extension = Extension("v1.g", "g", "v1", "a", "b", 443, "", True, 1, 1, False, 1)
-    verdict = asyncio.run(prober.judge(extension))
+    verdict = asyncio.run(prober.probe(extension))
     assert verdict.reason == "FailedDiscoveryCheck"
     assert "Client.Timeout exceeded" in verdict.message
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -97,9 +98,67 @@ def test_the_limits_of_a_container_are_in_its_control_group(pods: Pods) -> None:
     assert pods.run("cat", "/sys/fs/cgroup/memory.max").stdout == "67108864\n"
 
 
+def test_a_machine_runs_since_its_pod_started(pods: Pods) -> None:
+    pods.create("p", container())
+    pods.await_ready()
+    told = pods.run("uptime").stdout
+    assert re.fullmatch(r" \d\d:\d\d:\d\d up 0 min,  0 users,  load average: .*\n", told)
+    pods.run("sh", "-c", "echo btime $(($(date +%s) - 93784)) > /proc/stat")
+    assert " up 1 day,  2:03, " in pods.run("uptime").stdout
+    pods.run("rm", "/proc/stat")
+    assert "No such file" in pods.run("uptime").stderr
+
+
 def test_a_container_that_must_not_run_as_root_does_not_start(pods: Pods) -> None:
     security = {"runAsNonRoot": True}
     pods.create("p", container(image="busybox", command=["id"], securityContext=security))
     pods.await_waiting("CreateContainerConfigError")
     pods.create("q", container(image="example.com/own", securityContext=security))
     pods.await_ready("q")
+
+
+def from_file(key: str, **reference: Any) -> dict[str, Any]:
+    source = {"volumeName": "v", "path": "set.env", "key": key, **reference}
+    return {"name": key, "valueFrom": {"fileKeyRef": source}}
+
+
+def with_variables(pods: Pods, text: str, *env: dict[str, Any]) -> None:
+    """Create a pod whose init container writes the file that its variables come from."""
+    writer = container("i", command=["sh", "-c", f"cat > /v/set.env <<'EOF'\n{text}\nEOF"])
+    mounts = [{"name": "v", "mountPath": "/v"}]
+    pods.create(
+        "p",
+        container(command=["sh", "-c", "env | grep ^A_"], env=list(env)),
+        initContainers=[{**writer, "volumeMounts": mounts}],
+        volumes=[{"name": "v", "emptyDir": {}}],
+        restartPolicy="Never",
+    )
+
+
+def test_variables_from_a_file_that_an_init_container_wrote(pods_1_36: Pods) -> None:
+    pods = pods_1_36
+    text = "# a comment\n A_ONE='1'  # one\nA_NONE= 'x'\nA_TWO='a\n# b'\nA_ONE='2'"
+    optional = [from_file(key, optional=True) for key in ("A_NONE", "A_MISSING")]
+    with_variables(pods, text, from_file("A_ONE"), from_file("A_TWO"), *optional)
+    pods.await_phase("Succeeded")
+    assert pods.log("p") == "A_ONE=1\nA_TWO=a\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("A_B='1'", 'environment variable key "A_A" not found in file'),
+        ("A_A=1", "couldn't parse env file"),
+        ("A_A='1", "couldn't parse env file"),
+        ("A_A='1' 2", "couldn't parse env file"),
+        ("A_A ='1'", "couldn't parse env file"),
+        ("A_A", "couldn't parse env file"),
+    ],
+)
+def test_a_container_waits_for_a_variable_that_no_file_has(
+    pods_1_36: Pods, text: str, told: str
+) -> None:
+    pods = pods_1_36
+    with_variables(pods, text, from_file("A_A"))
+    pods.await_waiting("CreateContainerConfigError")
+    assert told in pods.state()["waiting"]["message"]

@@ -164,3 +164,24 @@ def test_a_hook_that_fails_before_the_end_is_told(pods: Pods) -> None:
     pods.collection.remove("p")
     pods.await_gone()
     pods.await_event("FailedPreStopHook", text="PreStopHook failed")
+
+
+def test_hooks_and_clients_write_into_the_log_of_a_container(pods: Pods) -> None:
+    hook = {"exec": {"command": ["sh", "-c", "echo stopping > /proc/1/fd/1; sleep 9999"]}}
+    pods.create("p", shell("echo began; sleep 9999", lifecycle={"preStop": hook}))
+    pods.await_ready()
+    assert pods.run("sh", "-c", "echo asked >> /proc/1/fd/2; echo answer").stdout == "answer\n"
+    assert pods.log("p") == "began\nasked\n"
+    pods.collection.delete("p")
+    eventually(lambda: pods.log("p") == "began\nasked\nstopping\n", "the hook has written")
+
+
+def test_a_server_with_an_exec_probe_can_be_told_to_exit(pods: Pods) -> None:
+    image = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
+    probe = running("true")
+    pods.create("p", container(image=image, args=["netexec"], readinessProbe=probe))
+    pods.await_ready()
+    path = pods.collection.item("p:8080", "proxy/exit?code=3")
+    assert pods.space.client.get(path).status == 200
+    eventually(lambda: restarts(pods) == 1, "it is restarted")
+    assert pods.status()["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 3

@@ -50,8 +50,22 @@ from fairlead.controllers.simulation.runtime.programs import find_program
         ("if true\nthen\n  echo lines\nfi\n", "lines\n"),
         ("[[ -r /tmp ]] && ! [[ $HOME == /tmp ]] && echo yes", "yes\n"),
         ("expr 7 % 2; expr a = a; expr 2 + 3 \\* 4", "1\n1\n14\n"),
+        (
+            "mkdir -p /s/d /o; echo a > /s/d/f; tar -czf /o/x.tgz -C /s d; cd /o; tar tzf x.tgz;"
+            " head -c 2 x.tgz | base64; tar -xzf x.tgz; cat d/f",
+            "d/\nd/f\nH4s=\na\n",
+        ),
+        ("cd /tmp; echo > a; tar zcf - a | gunzip | tar tf -", "a\n"),
         ("echo -n packed | gzip | gunzip", "packed"),
         ("command -v cat && ! command -v nothing", "cat\n"),
+        ("echo 'x=1; f() { echo f$x; }; return 3; x=2' > /l; . /l; echo $?; f", "3\nf1\n"),
+        ("set -e; . /opt/of/image.sh; source /opt/of/image.sh; echo on", "on\n"),
+        (
+            "mkdir /v; cp --preserve=mode /usr/bin/own /v/; [ -f /v/own ] && cp -n /app/own /v/b;"
+            " chmod +x /v/own; ls /v",
+            "b\nown\n",
+        ),
+        ("mkdir /v; cp -r /opt/own /v/c; touch /v/c/d; cp /etc/own/* /v; ls /v/c; ls /v", "d\nc\n"),
     ],
 )
 def test_what_a_script_prints(script: str, output: str) -> None:
@@ -71,6 +85,12 @@ def test_what_a_script_prints(script: str, output: str) -> None:
         ("if true; then", 2),
         ("echo $((1/0))", 2),
         ("cat /none", 1),
+        ("cp /none /tmp", 1),
+        ("tar xf /none.tar", 2),
+        ("tar cf /none/x.tar /tmp", 2),
+        ("cp /etc/none /none/x", 1),
+        ("mv /etc/none /tmp", 1),
+        ("echo '. /l' > /l; . /l", 1),
         ("expr 4 % 2", 1),
         ("expr 1 + x", 2),
         ("date tomorrow", 1),
@@ -127,6 +147,12 @@ def test_a_script_whose_words_grow_ends(script: str) -> None:
 )
 def test_a_monstrous_script_is_refused(script: str) -> None:
     assert shell(script).code == 2
+
+
+def test_a_copy_of_what_is_missing_in_a_volume_fails() -> None:
+    files = Files([Mount("/etc/own", LiveVolume(lambda: {"/a": Entry(b"x")}))])
+    assert shell("cp /etc/own/a /etc/other /tmp", files=files).code == 0
+    assert "No such file" in shell("cp /etc/own/b /tmp", files=files).errors
 
 
 def test_a_volume_that_is_full() -> None:

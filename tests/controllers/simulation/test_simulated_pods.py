@@ -132,6 +132,17 @@ def test_a_pod_that_is_not_restarted_completes(any_pods: Pods) -> None:
     assert (ready["status"], ready["reason"]) == ("False", "PodCompleted")
 
 
+def test_the_programs_of_a_job_end_although_they_declare_probes_and_ports(any_pods: Pods) -> None:
+    probe = {"exec": {"command": ["pgrep", "made"]}}
+    server = container(image="made:1", readinessProbe=probe, ports=[{"containerPort": 80}])
+    any_pods.create("server", server, restartPolicy="Never")
+    jobs = any_pods.space.collection("jobs", "batch")
+    made = {"spec": {"containers": [server], "restartPolicy": "Never"}}
+    jobs.create("j", spec={"template": made})
+    eventually(lambda: jobs.read("j")["status"].get("succeeded") == 1, "the job is done")
+    assert any_pods.status("server")["phase"] == "Running"
+
+
 def test_a_pod_fails_with_its_exit_code_when_its_time_has_come(pods: Pods) -> None:
     pods.create(restartPolicy="Never", annotations=behaviour(exit_code="7", exit_after="1h"))
     pods.await_ready()

@@ -162,6 +162,13 @@ def test_a_preempted_pod_of_release_1_36_carries_the_reason(pods_1_36: Pods) -> 
     assert pods.space.client.patch(item, {"metadata": {"finalizers": None}}).status == 200
 
 
+def test_what_waits_for_a_node_tells_which_spec_was_judged(pods_1_36: Pods) -> None:
+    pods_1_36.create("p", asking(cpu="17"))
+    pods_1_36.await_event("FailedScheduling")
+    eventually(lambda: bool(pods_1_36.condition("p", "PodScheduled")), "it says so")
+    assert pods_1_36.condition("p", "PodScheduled")["observedGeneration"] == 1
+
+
 def test_a_pod_that_becomes_smaller_makes_room(pods_1_36: Pods) -> None:
     pods = pods_1_36
     on = {"nodeSelector": {pods.space.dialect.label("@/hostname"): "simulated-2"}}

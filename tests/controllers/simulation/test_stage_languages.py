@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead.codec.go_template.functions import LAZY
-from fairlead.codec.go_template.rendering import render
+from fairlead.codec.go_template.renderer import render
 from fairlead.codec.go_template.syntax import parse_template
 from fairlead.codec.go_template.values import TemplateError
 from fairlead.controllers.simulation.stages.expressions import StageError, jq_query

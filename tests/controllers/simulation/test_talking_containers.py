@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from support.simulation import Pods, container
@@ -111,3 +112,27 @@ def test_names_that_a_name_server_knows(client: Pods) -> None:
     assert client.run("cat", "/etc/hosts", name="client").stdout.endswith("\tclient\n")
     settings = client.run("cat", "/etc/resolv.conf", name="client").stdout
     assert settings.startswith(f"search {client.space.name}.svc.cluster.local svc.cluster.local")
+
+
+def test_calls_that_each_cause_a_hundred_others_end(client: Pods) -> None:
+    asked = "hostname"
+    for _ in range(5):
+        asked = f"dial?host=front&port=80&tries=100&request={quote(asked, safe='')}"
+    told = client.run("curl", "-s", f"front/{asked}", name="client")
+    assert "i/o timeout" in told.stdout
+    once = client.run("curl", "-s", "front/dial?host=front&port=80&request=hostname", name="client")
+    assert json.loads(once.stdout) == {"responses": ["web"]}
+
+
+def test_a_command_that_calls_its_own_pod_or_those_that_call_it_is_refused(pods: Pods) -> None:
+    loop = "while :; do curl -s http://localhost:80/; curl -s http://{}/; sleep 1; done"
+    for name, other in (("first", "second"), ("second", "first")):
+        text = loop.format(f"{other}-service:80")
+        pods.create(name, container(command=["sh", "-c", text]), labels={"app": name})
+        pods.space.collection("services").create(
+            f"{name}-service", spec={"selector": {"app": name}, "ports": [{"port": 80}]}
+        )
+    pods.await_ready("first", "second")
+    answer = pods.run("curl", "-s", "http://localhost:80/", name="first")
+    assert answer.code == 7
+    assert pods.space.client.get(pods.space.collection("pods").item("first", "log")).status == 200

@@ -52,9 +52,9 @@ def _filled(volumes: list[Object], claims: list[Object]) -> tuple[Index, list[Ob
     """Return an index with all these objects, and the last version of each name."""
     index = Index(NAMES)
     for volume in volumes:
-        index.take_volume(volume["metadata"]["name"], volume)
+        index.update_volume(volume["metadata"]["name"], volume)
     for claim in claims:
-        index.take_claim(f"n/{claim['metadata']['name']}", claim)
+        index.update_claim(f"n/{claim['metadata']['name']}", claim)
     return index, list({volume["metadata"]["name"]: volume for volume in volumes}.values())
 
 
@@ -84,7 +84,7 @@ def test_a_volume_finds_the_claims_that_it_fits(volume: Object, claims: list[Obj
     volume["status"]["phase"] = "Available"
     newest = {claim["metadata"]["name"]: claim for claim in claims}
     fitting = [f"n/{name}" for name, claim in newest.items() if _fits(volume, claim)]
-    texts = index.waiting.that_fit(volume, volume["spec"]["storageClassName"])
+    texts = index.waiting.fitting(volume, volume["spec"]["storageClassName"])
     assert sorted(texts) == sorted(fitting)
 
 
@@ -102,15 +102,15 @@ def test_what_is_gone_or_bound_is_no_longer_found() -> None:
     index, _ = _filled([volume], [claim])
     assert list(index.free.matching(claim, "")) == ["v"]
     reference = {"namespace": "n", "name": "c"}
-    index.take_volume("v", {**volume, "spec": {**volume["spec"], "claimRef": reference}})
+    index.update_volume("v", {**volume, "spec": {**volume["spec"], "claimRef": reference}})
     assert list(index.free.matching(claim, "")) == []
-    assert index.reserved.to("n/c") == ("v",)
-    index.take_claim("n/c", {**claim, "spec": {**claim["spec"], "volumeName": "v"}})
+    assert index.reserved.keys_of("n/c") == ("v",)
+    index.update_claim("n/c", {**claim, "spec": {**claim["spec"], "volumeName": "v"}})
     assert index.waiting.of_class("") == []
-    assert index.named.to("v") == ("n/c",)
-    index.take_claim("n/c", None)
-    index.take_volume("v", None)
-    assert (index.named.to("v"), index.reserved.to("n/c")) == ((), ())
+    assert index.named.keys_of("v") == ("n/c",)
+    index.update_claim("n/c", None)
+    index.update_volume("v", None)
+    assert (index.named.keys_of("v"), index.reserved.keys_of("n/c")) == ((), ())
 
 
 def test_links_keep_the_order_in_which_they_were_set() -> None:
@@ -118,6 +118,6 @@ def test_links_keep_the_order_in_which_they_were_set() -> None:
     for key in ("b", "a", "c", "b"):
         links.set(key, "x")
     links.set("a", "y")
-    assert (links.to("x"), links.to("y")) == (("b", "c"), ("a",))
+    assert (links.keys_of("x"), links.keys_of("y")) == (("b", "c"), ("a",))
     links.set("c", None)
-    assert links.to("x") == ("b",)
+    assert links.keys_of("x") == ("b",)

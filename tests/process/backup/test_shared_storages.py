@@ -14,8 +14,8 @@ from support.sources import MemorySource, Shared
 
 from fairlead.process.backup.archive import BackupError, ClusterState, Header
 from fairlead.process.backup.progress import Progress
-from fairlead.process.backup.shared import MAX_RAISED, Cluster, RevisionGap
-from fairlead.process.backup.shared import fill as fill_source
+from fairlead.process.backup.shared_restore import MAX_RAISED, Cluster, RevisionGap
+from fairlead.process.backup.shared_restore import fill as fill_source
 from fairlead.process.backup.storages import DirectoryStorage, SharedStorage
 from fairlead.storage.backend import Row, StorageError, Write
 

@@ -11,7 +11,7 @@ from support.namespaces import Space
 
 from fairlead.base.release import V1_36
 from fairlead.resources.causes import LaterCauses
-from fairlead.resources.custom.schema import CustomSchema
+from fairlead.resources.custom.schema.custom_schema import CustomSchema
 
 Object = dict[str, Any]
 TEXT: Object = {"type": "string"}

@@ -13,7 +13,7 @@ from fairlead.base.dialect import KUBERNETES
 from fairlead.codec.protobuf import envelope_around, writer
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.resources.etcd_format.codec import InterchangeError, ReferenceCodec
-from fairlead.resources.etcd_format.encrypted import EncryptedCodec, EncryptedRows
+from fairlead.resources.etcd_format.encryption import EncryptedCodec, EncryptedRows
 from fairlead.resources.registry import Resources
 from fairlead.storage.backend import StorageError
 from fairlead.storage.encryption.ciphers import AesGcm

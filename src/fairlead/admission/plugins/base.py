@@ -34,7 +34,8 @@ def written_pod_spec(attributes: Attributes, operations: tuple[str, ...]) -> Obj
 
 
 def kept_ref(attributes: Attributes) -> ResourceRef:
-    """The object to name in an error; the main resource for a write to a subresource."""
+    """The reference to the stored object, for errors: a write to a subresource names the object of
+    the main resource."""
     resource = attributes.resource.parent or attributes.resource
     return resource.ref(attributes.name or _NO_NAME)
 
@@ -47,7 +48,8 @@ def refusal(attributes: Attributes, reason: str) -> StatusError:
 def mutation_error(
     attributes: Attributes, reason: str, causes: Sequence[Cause] = ()
 ) -> StatusError:
-    """The same for the mutating step: uses generateName, since the name is not generated yet."""
+    """Like `refusal`, for the mutating step, in which a generated name does not exist yet: it names
+    the object by generateName."""
     ref = kept_ref(attributes)
     stem = _stem(attributes)
     return forbidden(ResourceRef(ref.group, ref.resource, stem) if stem else ref, reason, causes)

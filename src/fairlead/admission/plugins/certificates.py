@@ -61,7 +61,7 @@ class CertificateApproval(PluginBase):
         assert old is not None
         if self._free_denial and of_type(value, APPROVED) == of_type(old, APPROVED):
             return
-        # Use the old object's signer: the new object's is user input.
+        # The signer of the old object counts: that of the new one is user input.
         signer = old["spec"]["signerName"]
         if not await self._rights.has(attributes.user, "approve", signer):
             raise refusal(

@@ -68,7 +68,7 @@ class NamespaceFacts(Generic[Fact]):
         self._facts = PerObjectCache(of)
 
     def of(self, namespace: str) -> Fact:
-        """The fact of a namespace; raises NotFound if the namespace is missing."""
+        """The fact about a namespace; raises NotFound if the namespace is missing."""
         entry = self._find(namespace)
         if entry is None:
             raise not_found(ResourceRef("", "namespaces", namespace))

@@ -62,7 +62,7 @@ class NodeRestriction(PluginBase):
             assert attributes.value is not None
             name = attributes.value["spec"]["boundObjectRef"]["name"]
             pod = attributes.context.lookup(PODS, attributes.namespace, name)
-            assert pod is not None  # the rule has found it
+            assert pod is not None  # the rule has looked it up
             return node_requests.check_audience(attributes, pod, self._decide)
         return None
 

@@ -37,8 +37,8 @@ _ALWAYS = "Always"
 
 
 class AlwaysPullImages(PluginBase):
-    """Forces the pull policy Always, so that a pod cannot use an image on a node that only another
-    pod has the credentials for."""
+    """Forces the pull policy Always, so that a pod cannot use an image that is on a node because
+    another pod had the credentials to pull it."""
 
     name = "AlwaysPullImages"
 

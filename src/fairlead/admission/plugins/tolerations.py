@@ -35,8 +35,8 @@ class TolerationSet:
 
 
 class _LongestTolerations:
-    """The longest toleration of each taint, in seconds. An added toleration does not always cover
-    itself."""
+    """The longest toleration of each taint, in seconds. `covers` may be False for a toleration that
+    was added: one without an operator is added with its value, but looked up without it."""
 
     def __init__(self) -> None:
         self._longest: dict[_Slot, float] = {}

@@ -35,24 +35,24 @@ async def wait_for_object(
 
 
 class PerObjectCache(Generic[Fact]):
-    """One fact per object of a resource. The cache is cleared when it has MAX_KEPT entries."""
+    """One fact per object of a resource. The cache is cleared when it has MAX_CACHED entries."""
 
     def __init__(self, compute: Callable[[Version], Fact]) -> None:
-        self._work_out = compute
+        self._compute = compute
         self._cache: dict[str, tuple[int, Fact]] = {}
 
     def of(self, entry: Version) -> Fact:
         cached = self._cache.get(entry.key)
         if cached is not None and cached[0] == entry.revision:
             return cached[1]
-        return self._keep(entry, self._work_out(entry))
+        return self._keep(entry, self._compute(entry))
 
     async def of_large(self, entry: Version) -> Fact:
-        """The same for objects that may be large: offloaded to a thread if so."""
+        """Like `of`, but computes the fact of a large object in a thread."""
         cached = self._cache.get(entry.key)
         if cached is not None and cached[0] == entry.revision:
             return cached[1]
-        return self._keep(entry, await budget.run(len(entry.body or b""), self._work_out, entry))
+        return self._keep(entry, await budget.run(len(entry.body or b""), self._compute, entry))
 
     def _keep(self, entry: Version, fact: Fact) -> Fact:
         if len(self._cache) >= MAX_CACHED:
@@ -68,13 +68,13 @@ class PerCollectionCache(Generic[Fact]):
         self, find: FindCollection, key: str, compute: Callable[[Iterable[Version]], Fact]
     ) -> None:
         self._collection = find(key)
-        self._work_out = compute
+        self._compute = compute
         self._revision = -1
         self._fact: Fact | None = None
 
     def get(self) -> Fact | None:
         collection = self._collection
         if collection.last_revision != self._revision:
-            self._fact = self._work_out(collection.current(""))
+            self._fact = self._compute(collection.current(""))
             self._revision = collection.last_revision
         return self._fact

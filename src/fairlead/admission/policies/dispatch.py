@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from fairlead.admission.plugin import Attributes, PluginBase
 from fairlead.admission.policies import compilation, evaluation
-from fairlead.admission.policies.followed import Binding, Policies, Policy
 from fairlead.admission.policies.inputs import InputBuilder
 from fairlead.admission.policies.parameters import ConfigurationError, Parameters
+from fairlead.admission.policies.policy_index import Binding, Policies, Policy
+from fairlead.admission.webhooks.documents import DocumentConverter, Documents
 from fairlead.admission.webhooks.match import namespace_of
-from fairlead.admission.webhooks.shapes import Documents, Shapes
 from fairlead.base import budget
 from fairlead.base.errors import StatusError
 from fairlead.base.slices import TimeSlices
@@ -25,7 +25,7 @@ class Dependencies(NamedTuple):
     policies: Policies
     builder: InputBuilder
     parameters: Parameters
-    shapes: Shapes
+    converter: DocumentConverter
 
 
 class Invocation(NamedTuple):
@@ -55,7 +55,7 @@ class PolicyPlugin(PluginBase):
         self.concerns = self.depends_on_other_state = dependencies.policies
         self.policies = dependencies.policies
         self.builder = dependencies.builder
-        self.shapes = dependencies.shapes
+        self.converter = dependencies.converter
         self._parameters = dependencies.parameters
 
     async def compiled(self, policy: Policy) -> compilation.CompiledPolicy:
@@ -109,7 +109,7 @@ class InputCache:
     changed."""
 
     def __init__(self, plugin: PolicyPlugin, attributes: Attributes, *, is_final: bool) -> None:
-        self.documents = Documents(plugin.shapes, attributes, is_final=is_final)
+        self.documents = Documents(plugin.converter, attributes, is_final=is_final)
         self.decisions = plugin.builder.decisions(attributes)
         self._builder = plugin.builder
         self._attributes = attributes

@@ -131,7 +131,7 @@ class Inputs(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of an expression, or the error of one that failed, and how long it took."""
+    """The result of an expression, or its error, and the duration of the evaluation."""
 
     value: Any = None
     error: str = ""
@@ -218,8 +218,8 @@ class MatchFailed(Exception):
 
 
 class Conditions(NamedTuple):
-    """The result of match conditions: whether one of them is false, the errors of those before it
-    that failed, and how long it took."""
+    """The result of match conditions: whether one is false, the errors of the conditions before it,
+    and the duration of the evaluation."""
 
     is_false: bool = False
     errors: Sequence[str] = ()

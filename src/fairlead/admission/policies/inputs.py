@@ -8,9 +8,9 @@ from fairlead.admission.metrics import CONDITION_EXCLUSIONS, count_conditions
 from fairlead.admission.plugin import Attributes
 from fairlead.admission.plugins.version_facts import FindNamespace
 from fairlead.admission.policies import compilation, evaluation
+from fairlead.admission.webhooks.documents import Documents
 from fairlead.admission.webhooks.match import Match, namespace_of
 from fairlead.admission.webhooks.reviews import Reviews, resource_of, user_info
-from fairlead.admission.webhooks.shapes import Documents
 from fairlead.auth.authorization.attributes import Attributes as AccessAttributes
 from fairlead.auth.authorization.attributes import Decision
 from fairlead.base.errors import ResourceRef, StatusError, forbidden, not_found

@@ -1,5 +1,5 @@
-"""Users may only name parameters in policies and bindings that they may read themselves: else a
-policy would show them what it holds.
+"""Users may only name parameters in policies and bindings that they may read themselves: otherwise
+a policy could show them the content of objects that they may not read.
 
 This is not a plugin that can be disabled. It runs as one of the last validating steps, on objects
 whose other rules hold.

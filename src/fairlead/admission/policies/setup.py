@@ -1,5 +1,6 @@
 """Constructs the two policy plugins, and the check of the match conditions of webhooks. Most
-servers have neither, so what evaluates expressions is loaded when the first write needs it."""
+servers have neither, so the modules that evaluate expressions are loaded by the first write that
+needs them."""
 
 from __future__ import annotations
 
@@ -9,10 +10,16 @@ from typing import NamedTuple
 
 from fairlead.admission.plugin import Attributes, LazyPlugin, Plugin
 from fairlead.admission.plugins.version_facts import FindCollection, FindNamespace
-from fairlead.admission.policies import dispatch, inputs, mutating, parameters, validating
-from fairlead.admission.policies.followed import Policies
+from fairlead.admission.policies import (
+    dispatch,
+    inputs,
+    mutating_plugin,
+    parameters,
+    validating_plugin,
+)
+from fairlead.admission.policies.policy_index import Policies
+from fairlead.admission.webhooks.documents import DocumentConverter, Documents
 from fairlead.admission.webhooks.match import Match
-from fairlead.admission.webhooks.shapes import Documents, Shapes
 from fairlead.auth.authorization.attributes import Attributes as AccessAttributes
 from fairlead.auth.authorization.attributes import Decision
 from fairlead.resources.registry import Resources
@@ -21,7 +28,7 @@ from fairlead.storage.audience import Follower
 MUTATING, VALIDATING = "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"
 _GROUP = "admissionregistration/v1"
 # The resources of policies and of bindings.
-_FOLLOWED = {
+_FOLLOWED_RESOURCES = {
     MUTATING: ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
     VALIDATING: ("validatingadmissionpolicies", "validatingadmissionpolicybindings"),
 }
@@ -34,7 +41,7 @@ class PolicyDependencies(NamedTuple):
     version of a resource."""
 
     resources: Resources
-    shapes: Shapes
+    converter: DocumentConverter
     find: FindNamespace
     collection: FindCollection
     read: parameters.ReadObject
@@ -63,7 +70,7 @@ class PolicySetup:
         """The enabled plugins among the two, by name."""
         needs = self._dependencies
         plugins: dict[str, LazyPlugin] = {}
-        for name, (policy_resource, binding_resource) in _FOLLOWED.items():
+        for name, (policy_resource, binding_resource) in _FOLLOWED_RESOURCES.items():
             if name in enabled:
                 policies = Policies(needs.resources, needs.on_change, needs.is_serving)
                 needs.follow(f"{_GROUP}/{policy_resource}", policies.policy_changed)
@@ -74,14 +81,14 @@ class PolicySetup:
     def _build(self, name: str, policies: Policies) -> Callable[[], Plugin]:
         def build() -> Plugin:
             if name == MUTATING:
-                return mutating.MutatingAdmissionPolicy(self._plugin_dependencies(policies))
+                return mutating_plugin.MutatingAdmissionPolicy(self._plugin_dependencies(policies))
             dialect = self._dependencies.resources.dialect
             dependencies = self._plugin_dependencies(policies)
-            return validating.ValidatingAdmissionPolicy(dialect, dependencies)
+            return validating_plugin.ValidatingAdmissionPolicy(dialect, dependencies)
 
         return build
 
     def _plugin_dependencies(self, policies: Policies) -> dispatch.Dependencies:
         needs = self._dependencies
         reader = parameters.Parameters(needs.resources, needs.collection, needs.read)
-        return dispatch.Dependencies(policies, self._builder, reader, needs.shapes)
+        return dispatch.Dependencies(policies, self._builder, reader, needs.converter)

@@ -13,10 +13,10 @@ from fairlead.admission.metrics import (
     WEBHOOKS,
 )
 from fairlead.admission.plugin import Attributes
+from fairlead.admission.webhooks.documents import Documents
 from fairlead.admission.webhooks.hooks import Hook
 from fairlead.admission.webhooks.match import Match
 from fairlead.admission.webhooks.reviews import Answer, InvalidAnswer, Reviews, UnreadableAnswer
-from fairlead.admission.webhooks.shapes import Documents
 from fairlead.base import budget
 from fairlead.base.errors import StatusError, bad_request, internal
 from fairlead.base.logs import Logger, Tally

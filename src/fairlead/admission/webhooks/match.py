@@ -107,7 +107,7 @@ def matched(
     )
 
 
-class Ruled(Protocol):
+class MatchRules(Protocol):
     """A webhook, or the constraints of a policy: rules and selectors. A selector is None if it
     selects everything."""
 
@@ -121,7 +121,7 @@ class Ruled(Protocol):
     def objects(self) -> Object | None: ...
 
 
-def may_match(hook: Ruled, names: Collection[tuple[str, str]]) -> bool:
+def may_match(hook: MatchRules, names: Collection[tuple[str, str]]) -> bool:
     """Whether a webhook has rules for one of these groups and resource names, regardless of version
     and operation."""
     return any(
@@ -158,7 +158,7 @@ def namespace_of(attributes: Attributes) -> str:
     return attributes.namespace
 
 
-def selects(hook: Ruled, attributes: Attributes, find: FindNamespace) -> bool:
+def selects(hook: MatchRules, attributes: Attributes, find: FindNamespace) -> bool:
     """Whether the selectors of a webhook match a write; raises NotFound if its namespace is
     missing."""
     if hook.objects is not None and not _selects_object(hook.objects, attributes):

@@ -25,9 +25,9 @@ from fairlead.admission.webhooks.call import (
     annotate,
 )
 from fairlead.admission.webhooks.configurations import Configurations
+from fairlead.admission.webhooks.documents import DocumentConverter, DocumentError, Documents
 from fairlead.admission.webhooks.match import Match, selects
 from fairlead.admission.webhooks.reviews import JSON_PATCH, Answer, Reviews
-from fairlead.admission.webhooks.shapes import Documents, ShapeError, Shapes
 from fairlead.base import budget, meter
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import internal
@@ -46,7 +46,7 @@ class Dependencies(NamedTuple):
 
     configurations: Configurations
     reviews: Reviews
-    shapes: Shapes
+    converter: DocumentConverter
     find: FindNamespace
     applies: Applies
 
@@ -59,7 +59,7 @@ class WebhookPlugin(PluginBase):
     def __init__(self, dependencies: Dependencies) -> None:
         self.concerns = self.depends_on_other_state = dependencies.configurations
         self._configurations = dependencies.configurations
-        self._shapes = dependencies.shapes
+        self._converter = dependencies.converter
         self._find = dependencies.find
         self._applies = dependencies.applies
         self._caller = WebhookCaller(self.kind, dependencies.reviews)
@@ -94,13 +94,13 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         matches = self._configurations.matches(attributes)
         if not matches:
             return
-        rounds = attributes.kept(self.name, _Rounds)
+        rounds = attributes.state_of(self.name, _Rounds)
         if attributes.round:
             if rounds.willing and rounds.output != _sorted_json(attributes.value):
                 rounds.object_changed()
             if not rounds.again:
                 return
-        documents = Documents(self._shapes, attributes, is_final=False)
+        documents = Documents(self._converter, attributes, is_final=False)
         for match in matches:
             hook = match.hook
             if not selects(hook, attributes, self._find):
@@ -151,7 +151,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
 
         try:
             return await documents.patch(patched, match.resource, size)
-        except (OperationFailed, ShapeError) as error:
+        except (OperationFailed, DocumentError) as error:
             raise internal(str(error)) from None
 
 
@@ -223,7 +223,7 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
         chosen = [match for match in matches if selects(match.hook, attributes, self._find)]
         if not chosen:
             return
-        documents = Documents(self._shapes, attributes, is_final=True)
+        documents = Documents(self._converter, attributes, is_final=True)
         chosen = [
             match
             for match in chosen

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from orjson import dumps
 
 from fairlead.admission.plugin import Attributes
+from fairlead.admission.webhooks.documents import Documents
 from fairlead.admission.webhooks.match import Match, namespace_of
-from fairlead.admission.webhooks.shapes import Documents
 from fairlead.auth.authentication.user import User
 from fairlead.base.files import text_beside
 from fairlead.codec.types.decode import Decode, decoder
@@ -131,7 +131,7 @@ class Reviews:
             patch_type = (
                 _checked_patch(response, patch) if may_patch else _no_patch(response, patch)
             )
-        else:  # the reference checks no more in v1beta1
+        else:  # in v1beta1 the reference does not check the rest
             patch = patch if may_patch else b""
             patch_type = JSON_PATCH
         return Answer(

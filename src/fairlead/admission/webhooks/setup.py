@@ -9,6 +9,7 @@ from fairlead.admission.configuration import Configuration
 from fairlead.admission.plugin import Plugin
 from fairlead.admission.plugins.version_facts import FindNamespace
 from fairlead.admission.webhooks.configurations import Configurations
+from fairlead.admission.webhooks.documents import DocumentConverter
 from fairlead.admission.webhooks.plugins import (
     Applies,
     Dependencies,
@@ -16,7 +17,6 @@ from fairlead.admission.webhooks.plugins import (
     ValidatingAdmissionWebhook,
 )
 from fairlead.admission.webhooks.reviews import Reviews
-from fairlead.admission.webhooks.shapes import Shapes
 from fairlead.codec.configuration_files import Section
 from fairlead.codec.types.model import Object
 from fairlead.resources.registry import Resources
@@ -42,7 +42,7 @@ class WebhookDependencies(NamedTuple):
 
     resources: Resources
     webhooks: Webhooks
-    shapes: Shapes
+    converter: DocumentConverter
     find: FindNamespace
     follow: Callable[[str, Follower], None]
     on_change: Callable[[], None]
@@ -62,7 +62,7 @@ def webhook_plugins(
         users = _credentials(configuration.of(plugin.name))
         followed = _follow(dependencies, key, users)
         plugin_dependencies = Dependencies(
-            followed, reviews, dependencies.shapes, dependencies.find, dependencies.applies
+            followed, reviews, dependencies.converter, dependencies.find, dependencies.applies
         )
         plugins[plugin.name] = plugin(dependencies.resources.dialect, plugin_dependencies)
     return plugins

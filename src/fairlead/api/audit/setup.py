@@ -28,9 +28,8 @@ from fairlead.api.audit.rotation import FileLock, RotatingFile, Rotation, Shared
 from fairlead.api.audit.subjects import Subjects
 from fairlead.api.audit.webhook import Webhook
 from fairlead.base.dialect import Dialect
-from fairlead.base.files import stamp
+from fairlead.base.files import NotReloaded, Reloadable, stamp
 from fairlead.base.logs import Logger
-from fairlead.base.reloading import NotReloaded, Reloadable
 from fairlead.resources.gates import parse_gates
 from fairlead.resources.registry import Resources
 from fairlead.wire.outgoing.client_config import ClientConfigError, load_client_config

@@ -48,7 +48,7 @@ class Builder:
 
     def read_texts(self) -> None:
         """Load the description texts in advance, as it takes a while. Thread-safe."""
-        self._texts.read_long()
+        self._texts.load_large_tables()
 
     def _sharing(self, document: GroupVersion | None) -> tuple[tuple[str, str], ...]:
         """Group and version of everything that has the types of all groups, in a document of one

@@ -29,7 +29,7 @@ from fairlead.api.subresources.container_streams import (
 )
 from fairlead.api.subresources.targets import PORT
 from fairlead.base.errors import bad_request
-from fairlead.base.turns import Turns
+from fairlead.base.slices import Turns
 from fairlead.wire.byte_streams import PIECE, ByteStream, open_stream
 from fairlead.wire.incoming.exchange import SWITCHING_PROTOCOLS, ClientGone
 from fairlead.wire.incoming.websocket import BINARY, NORMAL, PONG, Incoming, closing, message

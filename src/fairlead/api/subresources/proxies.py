@@ -18,6 +18,7 @@ from fairlead.api.subresources.targets import (
     pod_of,
     refuse_dry_run,
 )
+from fairlead.base.digits import whole_number
 from fairlead.base.errors import ResourceRef, bad_request, not_found
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
@@ -111,10 +112,11 @@ async def proxy_to_service(api: Api, request: Request, operation: Operation) -> 
 
 def _service_port_name(service: Object, proxied: ProxyName) -> str:
     """The name of the requested port, which may be a number; endpoints list ports by name."""
-    if not proxied.port.isdigit():
+    number = whole_number(proxied.port)
+    if number is None:
         return proxied.port
     for port in service["spec"].get("ports") or ():
-        if port["port"] == int(proxied.port):
+        if port["port"] == number:
             name: str = port.get("name", "")
             return name
     raise unavailable(f'no service port {proxied.port} found for service "{proxied.name}"')

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fairlead.api.testing.memory_objects import Handlers, create_handler, read_handlers
 from fairlead.base import clock
 from fairlead.base.errors import bad_request, not_found
-from fairlead.codec.types.times import format_micro_time, parse_duration, parse_time
+from fairlead.codec.types.durations import parse_duration
+from fairlead.codec.types.times import format_micro_time, parse_time
 from fairlead.operations.api import Object
 from fairlead.operations.operation import Operation
 

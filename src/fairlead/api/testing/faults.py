@@ -11,7 +11,7 @@ from fairlead.api.testing.effects import CutOff, FaultyWatch, error_of, wait
 from fairlead.api.testing.memory_objects import Handlers, ObjectTable
 from fairlead.api.watch_stream import WatchStream
 from fairlead.base.errors import bad_request
-from fairlead.codec.types.times import parse_duration
+from fairlead.codec.types.durations import parse_duration
 from fairlead.operations.api import Api, Object
 from fairlead.operations.watch import Watch
 

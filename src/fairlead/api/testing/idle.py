@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from fairlead.api.testing.memory_objects import Handlers, create_handler
 from fairlead.base.errors import Cause, StatusError, bad_request
-from fairlead.codec.types.times import parse_duration
+from fairlead.codec.types.durations import parse_duration
 from fairlead.operations.api import Api, Object
 from fairlead.operations.operation import Operation
 

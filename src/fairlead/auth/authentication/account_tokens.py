@@ -99,7 +99,7 @@ class TokenIssuer:
 
 def _ref(value: Object) -> Object:
     metadata = value["metadata"]
-    if not metadata.get("uid"):  # a node of which only the name is known
+    if not metadata.get("uid"):  # a node that is known by its name only
         return {"name": metadata["name"]}
     return {"name": metadata["name"], "uid": metadata["uid"]}
 

@@ -92,7 +92,7 @@ class Authorities:
             return False
 
     def read_again(self) -> bool:
-        """The same, but raises AuthorityError."""
+        """Like `reload`, but raises AuthorityError for an unusable file."""
         before = self.generation
         try:
             if tuple(_stamp(path) for path in self._paths) != self._stamps:

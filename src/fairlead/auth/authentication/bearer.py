@@ -26,8 +26,8 @@ class TokenMethod(Protocol):
 
 
 def bearer_token(header: str) -> tuple[str, bool]:
-    """The token of an Authorization header, or an empty string, and whether it is ignored because
-    of a second space."""
+    """The token of an Authorization header, or an empty string; and True if a second space after
+    the scheme makes it invalid."""
     parts = header.strip().split(" ", 2)
     if len(parts) < 2 or parts[0].lower() != "bearer":
         return "", False
@@ -40,7 +40,7 @@ def as_header_text(token: str) -> str:
 
 
 def use(grant: Grant, request: Credentials) -> User:
-    """The user of a request with a valid token."""
+    """Apply the grant of a valid token to a request, and return its user."""
     if grant.on_use is not None:
         grant.on_use.used(request)
         request.impersonation = grant.impersonation
@@ -79,7 +79,12 @@ class BearerTokens:
             if spaced:
                 request.warn(_SPACE_WARNING)
             return None
-        grant = await self.check(token, self.audiences)
+        try:
+            grant = await self.check(token, self.audiences)
+        except Rejected as rejection:
+            for name, text in rejection.annotations.items():
+                request.note(name, text)
+            raise
         if header == f"Bearer {token}":  # other spellings of a valid token must not fill the cache
             self.cache.add(key, grant)
         return use(grant, request)
@@ -89,6 +94,7 @@ class BearerTokens:
         reasons: list[str] = []
         kinds: list[str] = []
         shown: dict[str, str] = {}
+        annotations: dict[str, str] = {}
         for method in self._methods:
             try:
                 grant = await method.check(token, audiences)
@@ -96,10 +102,13 @@ class BearerTokens:
                 reasons += rejection.reasons
                 kinds += rejection.kinds
                 shown["message"] = rejection.message
+                annotations.update(rejection.annotations)
                 continue
             if grant is not None:
                 return grant
-        raise Rejected(*(reasons or (INVALID,)), kinds=kinds or (INVALID,), **shown)
+        raise Rejected(
+            *(reasons or (INVALID,)), kinds=kinds or (INVALID,), annotations=annotations, **shown
+        )
 
     async def review(self, token: str, audiences: Audiences) -> Grant:
         """The grant for a TokenReview; raises Rejected."""
@@ -126,8 +135,8 @@ _MAX_BYTES = 16 * 1024 * 1024
 _MAX_GRANT_BYTES = 16 * 1024  # bytes of a user with all groups
 
 
-def common(listed: Iterable[str], accepted: Audiences) -> Audiences:
-    """The listed audiences that are known, in the order of the list."""
+def known_audiences(listed: Iterable[str], accepted: Audiences) -> Audiences:
+    """The listed audiences that are accepted, in the order of the list."""
     return tuple(audience for audience in listed if audience in accepted)
 
 
@@ -153,7 +162,7 @@ class OnUse(Protocol):
         """Called for each request with the token; raises Rejected or StatusError to reject it."""
 
 
-class Remarks(NamedTuple):
+class UseAnnotation(NamedTuple):
     """An audit annotation for each use of a token: name and text. With `since` it is added only
     after that time, and the text ends with the seconds since then."""
 
@@ -193,7 +202,7 @@ class TokenCache(BoundedCache[bytes, Grant]):
         super().clear()
         self._anchored.clear()
 
-    def _gone(self, key: bytes, value: Grant) -> None:
+    def _on_removed(self, key: bytes, value: Grant) -> None:
         for anchor in value.anchors:
             keys = self._anchored.get(anchor)
             if keys is not None:

@@ -7,7 +7,7 @@ import re
 from base64 import b64decode
 from math import inf
 
-from fairlead.auth.authentication.bearer import Audiences, Grant, common
+from fairlead.auth.authentication.bearer import Audiences, Grant, known_audiences
 from fairlead.auth.authentication.service_accounts import SECRETS, Lookup, Object
 from fairlead.auth.authentication.user import User, with_authenticated_group
 from fairlead.base.clock import time
@@ -34,7 +34,7 @@ class BootstrapTokens:
 
     async def check(self, token: str, wanted_audiences: Audiences) -> Grant | None:
         match = _TOKEN.match(token)
-        shared = common(wanted_audiences, self._own_audiences)
+        shared = known_audiences(wanted_audiences, self._own_audiences)
         if match is None or (wanted_audiences and not shared):
             return None
         identifier, secret_part = match.groups()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from fairlead.auth.authentication.impersonation import Impersonation
@@ -46,16 +46,22 @@ class Rejected(Exception):
     """A credential that is meant for a method and is invalid.
 
     `reasons` are for reviews and never contain a credential. `kinds` are for the log and contain no
-    text from the client; they default to the reasons. `message` is for the client.
+    text from the client; they default to the reasons. `message` is for the client, `annotations`
+    are for the audit event.
     """
 
     def __init__(
-        self, *reasons: str, message: str = _GENERIC, kinds: Iterable[str] | None = None
+        self,
+        *reasons: str,
+        message: str = _GENERIC,
+        kinds: Iterable[str] | None = None,
+        annotations: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(", ".join(reasons))
         self.reasons = tuple(dict.fromkeys(reasons))
         self.kinds = tuple(dict.fromkeys(reasons if kinds is None else kinds))
         self.message = message
+        self.annotations = annotations or {}
 
 
 class Method(Protocol):

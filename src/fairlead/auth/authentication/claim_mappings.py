@@ -43,7 +43,8 @@ async def _evaluated(expression: Expression, values: Mapping[str, Any], about: s
 
 @dataclass(slots=True)
 class ClaimMappings:
-    """Maps claims to a user. Of a claim and an expression at most one is set."""
+    """Maps claims to a user. Each part of the user comes from a claim or from an expression, not
+    both."""
 
     audiences: Audiences
     credential_extra: str

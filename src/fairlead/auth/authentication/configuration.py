@@ -70,7 +70,8 @@ class AuthenticationSettings(NamedTuple):
 
 
 class AuthenticationFile:
-    """The file. `own_issuers` are those of service accounts, which no other may be."""
+    """The file. `own_issuers` are the issuers of service account tokens; the file must not name
+    them."""
 
     def __init__(
         self, path: Path, types: BuiltinTypes, gates: Gates, own_issuers: Sequence[str]
@@ -197,7 +198,7 @@ class _MappingReader:
         self._causes = causes
         self._dialect = dialect
         self._release = release
-        self._verified: list[str] = []  # expressions in which email_verified counts
+        self._verified: list[str] = []  # the expressions that may check email_verified
 
     def read(self, entry: Object, audiences: Audiences) -> ClaimMappings:
         mappings = ClaimMappings(audiences, credential_extra(self._dialect))

@@ -16,7 +16,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from fairlead.auth.authentication import token_file as token_files
-from fairlead.auth.authentication.bearer import Anchor, Audiences, Grant, common
+from fairlead.auth.authentication.bearer import Anchor, Audiences, Grant, known_audiences
 from fairlead.auth.authentication.chain import Credentials, Rejected
 from fairlead.auth.authentication.expiring_secrets import IssuedSecret, Secrets
 from fairlead.auth.authentication.impersonation import Impersonation
@@ -54,8 +54,8 @@ class Session(NamedTuple):
 
 
 class ConsoleSessions:
-    """Codes and sessions, and the token method for sessions. Methods raise OSError if they cannot
-    be kept."""
+    """Codes and sessions, and the token method for sessions. Methods raise OSError if the storage
+    fails."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class ConsoleSessions:
         content: dict[str, Any] = {"user": _user_fields(user), "ends": ends, "anchors": anchors}
         if basis.impersonation is not None:
             content |= _impersonation_fields(basis.impersonation)
-        return self._codes.hand_out(user.name, json.dumps(content).encode(), until), until
+        return self._codes.issue(user.name, json.dumps(content).encode(), until), until
 
     def open(self, code: str) -> Session | None:
         """Exchange an unused, valid code for a session. Raises TooManySecrets."""
@@ -92,7 +92,7 @@ class ConsoleSessions:
         if taken is None or session is None:
             return None
         expires = min(time() + SESSION_SECONDS, session.ends)
-        secret = self._sessions.hand_out(session.user.name, taken.content, expires)
+        secret = self._sessions.issue(session.user.name, taken.content, expires)
         return session._replace(token=f"{PREFIX}{secret}", expires=expires)
 
     def find(self, token: str) -> Session | None:
@@ -125,14 +125,14 @@ class ConsoleSessions:
         """Implements TokenMethod."""
         if not token.startswith(PREFIX):
             return None
-        session, shared = self.find(token), common(wanted_audiences, self._audiences)
-        if session is None:  # another server may just have opened it
+        session, shared = self.find(token), known_audiences(wanted_audiences, self._audiences)
+        if session is None:  # perhaps another server has just opened it
             await self._sessions.catch_up()
             session = self.find(token)
         if session is None or not shared:
             raise Rejected(_ENDED)
         anchors = tuple(anchor for anchor, _ in session.anchors)
-        use = _Use(self._sessions.following(_secret(token)))
+        use = _Use(self._sessions.expiry_reader(_secret(token)))
         impersonation = session.impersonation
         return Grant(session.user, shared, session.expires, anchors, use, impersonation)
 

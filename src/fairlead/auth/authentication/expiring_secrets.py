@@ -34,9 +34,9 @@ class IssuedSecret(NamedTuple):
 
 
 class Secrets(Protocol):
-    """Issued secrets. Methods raise OSError if they cannot be kept; those that write block."""
+    """Issued secrets. Methods raise OSError if the storage fails; those that write block."""
 
-    def hand_out(self, owner: str, content: bytes, until: float) -> str:
+    def issue(self, owner: str, content: bytes, until: float) -> str:
         """Issue a new secret. An owner with many secrets loses the oldest. Raises
         TooManySecrets."""
 
@@ -44,8 +44,7 @@ class Secrets(Protocol):
         """The content of a valid secret, else None."""
 
     def take(self, secret: str) -> IssuedSecret | None:
-        """The same, once only: the first caller gets the content, and the secret becomes
-        invalid."""
+        """Like `find`, and revoke the secret: only the first caller gets the content."""
 
     def extend(self, secret: str, until: float) -> bool:
         """Change the expiry of a secret; returns False if it is gone."""
@@ -53,11 +52,11 @@ class Secrets(Protocol):
     def end(self, secret: str) -> None:
         """Revoke a secret durably."""
 
-    def following(self, secret: str) -> Callable[[], float]:
+    def expiry_reader(self, secret: str) -> Callable[[], float]:
         """Returns a function that reads the current expiry of a secret; 0 if it was revoked."""
 
     def catch_up(self) -> Awaitable[None]:
-        """Wait until `find` knows everything that was handed out before the call."""
+        """Wait until `find` knows all secrets that were issued before the call."""
 
 
 def is_secret(text: str) -> bool:
@@ -65,7 +64,7 @@ def is_secret(text: str) -> bool:
 
 
 def mark_of(owner: str) -> str:
-    """The part of all secrets of an owner that tells whose they are."""
+    """The beginning that all secrets of an owner share."""
     return sha256(owner.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
@@ -74,7 +73,7 @@ def new_secret(mark: str) -> str:
 
 
 def hashed_name(secret: str) -> str:
-    """The name under which a secret is kept."""
+    """The name of the file or object of a secret."""
     return f"{secret[:16]}.{sha256(secret.encode()).hexdigest()}"
 
 
@@ -84,7 +83,7 @@ class ExpiringSecrets:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def hand_out(self, owner: str, content: bytes, until: float) -> str:
+    def issue(self, owner: str, content: bytes, until: float) -> str:
         mark = mark_of(owner)
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._make_room(mark)
@@ -134,7 +133,7 @@ class ExpiringSecrets:
         finally:
             os.close(descriptor)
 
-    def following(self, secret: str) -> Callable[[], float]:
+    def expiry_reader(self, secret: str) -> Callable[[], float]:
         path = str(self._file(secret))
 
         def ends_at() -> float:
@@ -146,7 +145,7 @@ class ExpiringSecrets:
         return ends_at
 
     async def catch_up(self) -> None:
-        """Nothing to do: files are there at once."""
+        """Do nothing: all processes see a new file at once."""
 
     def _file(self, secret: str) -> Path:
         return self._directory / hashed_name(secret)

@@ -75,9 +75,14 @@ async def impersonate(
     if not read.user:
         raise bad_request("impersonation of groups, extra fields or a UID needs Impersonate-User")
     account = split_account_name(read.user)
-    for wish in _wishes(dialect, read, account):
+    for permission in _required_permissions(dialect, read, account):
         await authorize(
-            "impersonate", wish.group, wish.resource, wish.subresource, wish.namespace, wish.name
+            "impersonate",
+            permission.group,
+            permission.resource,
+            permission.subresource,
+            permission.namespace,
+            permission.name,
         )
     groups = tuple(read.groups)
     if account is not None and not groups:
@@ -87,7 +92,7 @@ async def impersonate(
 
 
 class ImpersonationHeaders:
-    """The parsed impersonation headers of a request. `any` is whether there are any."""
+    """The parsed impersonation headers of a request; `any` is False without such headers."""
 
     def __init__(self, headers: RawHeaders) -> None:
         self.user = self.uid = ""
@@ -125,7 +130,7 @@ def _extra_name(raw: bytes) -> str:
     return _text(unquote_to_bytes(raw) if encoded else raw)
 
 
-def _wishes(
+def _required_permissions(
     dialect: Dialect, read: ImpersonationHeaders, account: tuple[str, str] | None
 ) -> Iterable[_ImpersonationRequest]:
     own = dialect.group_name("authentication.@")

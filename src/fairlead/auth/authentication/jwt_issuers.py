@@ -1,4 +1,4 @@
-"""The issuers of `--authentication-config`: their tokens, and their exchange when the file
+"""The issuers of `--authentication-config`: they verify tokens, and are replaced when the file
 changes."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fairlead.auth.authentication.configuration import (
     IssuerSettings,
 )
 from fairlead.auth.configuration import NotReady
-from fairlead.base.reloading import Reloadable
+from fairlead.base.files import Reloadable
 from fairlead.codec.configuration_files import Section
 
 _READY_WITHIN = 60.0  # seconds for all issuers of a new configuration

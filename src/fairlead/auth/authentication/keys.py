@@ -133,7 +133,8 @@ class KeyRing:
         return self._signing
 
     def derived(self, purpose: str) -> bytes:
-        """A secret key for another purpose, the same wherever the signing key is."""
+        """Derive a secret key for another purpose. Servers with the same signing key get the same
+        one."""
         known = self._derived.get(purpose)
         if known is None:
             private = self.signing.key.private_bytes(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from fairlead.auth.authentication.bearer import Audiences, Grant, common
+from fairlead.auth.authentication.bearer import Audiences, Grant, known_audiences
 from fairlead.auth.authentication.chain import Rejected
 from fairlead.auth.authentication.oidc_provider import IssuedTokens, Provider
 from fairlead.auth.authentication.tokens import BadToken, Claims, unverified
@@ -115,7 +115,7 @@ class OidcTokens:
 
     async def check(self, token: str, wanted_audiences: Audiences) -> Grant | None:
         read = unverified(token)
-        shared = common(wanted_audiences, self._own_audiences)
+        shared = known_audiences(wanted_audiences, self._own_audiences)
         if (
             read is None
             or read[1].get("iss") != self.provider.issuer
@@ -202,6 +202,6 @@ class DistributedClaim:
         if tokens is None:
             if len(self._others) >= _MAX_ISSUERS:
                 raise BadToken("distributed claims come from too many issuers")
-            other = own.provider.like(issuer)
+            other = own.provider.for_issuer(issuer)
             tokens = self._others[issuer] = IssuedTokens(other, own.audiences)
         return tokens

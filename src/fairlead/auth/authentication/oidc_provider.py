@@ -16,7 +16,7 @@ from jwt import PyJWK
 from jwt.exceptions import PyJWTError
 
 from fairlead.auth.authentication.account_tokens import CONFIGURATION_PATH
-from fairlead.auth.authentication.bearer import Audiences, common
+from fairlead.auth.authentication.bearer import Audiences, known_audiences
 from fairlead.auth.authentication.tokens import (
     ALGORITHMS,
     BadToken,
@@ -164,7 +164,7 @@ class Provider:
             if not self.ready:
                 await asyncio.sleep(_RETRY)
 
-    def like(self, issuer: str) -> Provider:
+    def for_issuer(self, issuer: str) -> Provider:
         """A provider for another issuer with the same rules and connections."""
         return Provider(issuer, None, self._wanted, self.documents)
 
@@ -237,7 +237,7 @@ class IssuedTokens:
         """The expiry of the token; raises BadToken for a wrong issuer, audience or time."""
         if claims.get("iss") != self.provider.issuer:
             raise BadToken("verify token: id token issued by a different provider")
-        if not common(audiences(claims), self.audiences):
+        if not known_audiences(audiences(claims), self.audiences):
             raise BadToken("verify token: the token was issued for another client")
         now = time()
         end = seconds(claims, "exp")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fairlead.auth.authentication.authorities import Authorities, AuthorityError
 from fairlead.auth.authentication.token_file import StaticTokens, TokenFileError, read_token_file
-from fairlead.base.reloading import NotReloaded, Reloadable
+from fairlead.base.files import NotReloaded, Reloadable
 
 
 def of_authorities(name: str, authorities: Authorities) -> Reloadable:

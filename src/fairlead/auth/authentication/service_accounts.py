@@ -14,7 +14,14 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import NamedTuple
 
-from fairlead.auth.authentication.bearer import Anchor, Audiences, Grant, OnUse, Remarks, common
+from fairlead.auth.authentication.bearer import (
+    Anchor,
+    Audiences,
+    Grant,
+    OnUse,
+    UseAnnotation,
+    known_audiences,
+)
 from fairlead.auth.authentication.chain import Credentials, Rejected
 from fairlead.auth.authentication.keys import KeyRing
 from fairlead.auth.authentication.tokens import (
@@ -157,7 +164,7 @@ class ServiceAccountTokens:
 
     def _audiences(self, claims: Claims, wanted_audiences: Audiences) -> Audiences:
         offered = audiences(claims) or self._own_audiences
-        shared = common(wanted_audiences, offered)
+        shared = known_audiences(wanted_audiences, offered)
         if not shared and self._own_audiences:
             raise BadToken(
                 f"token audiences {_quoted(offered)} is invalid for the target audiences"
@@ -184,10 +191,12 @@ class ServiceAccountTokens:
             ends.append(self._check_bound(NODES, "node", "", node))
             anchors.append((NODES, node["name"]))
         user = self._user(namespace, name, uid, _mapping(own.get("pod")), node, claims.get("jti"))
-        return Grant(user, audiences, min(ends), tuple(anchors), self._stale(claims, own))
+        return Grant(
+            user, audiences, min(ends), tuple(anchors), self._stale_annotation(claims, own)
+        )
 
-    def _stale(self, claims: Claims, own: Claims) -> Remarks | None:
-        """The audit annotation for tokens that should have been renewed."""
+    def _stale_annotation(self, claims: Claims, own: Claims) -> UseAnnotation | None:
+        """The audit annotation for the use of a token after the time to renew it."""
         try:
             since = seconds(own, "warnafter")
         except BadToken as error:
@@ -196,7 +205,7 @@ class ServiceAccountTokens:
             return None
         subject = _text(claims.get("sub"))
         text = f"subject: {subject}, seconds after warning threshold: "
-        return Remarks(self._names.stale_note, text, since)
+        return UseAnnotation(self._names.stale_note, text, since)
 
     def _legacy(self, token: str, claims: Claims, shared: Audiences, until: float) -> Grant:
         names = self._names
@@ -217,25 +226,25 @@ class ServiceAccountTokens:
         if split_account_name(subject) != (namespace, name):
             raise Rejected("sub claim is invalid")
         user = self._user(namespace, name, uid)
-        remarks: OnUse | None = None
+        on_use: OnUse | None = None
         if not audiences(claims):
-            remarks = Remarks(names.legacy_note, subject)
+            on_use = UseAnnotation(names.legacy_note, subject)
         if not self._look_up_legacy:
-            return Grant(user, shared, until, (), remarks)
+            return Grant(user, shared, until, (), on_use)
         self._check_copy(namespace, secret_name, token)
         until = min(until, self._check_account(namespace, name, uid))
         if self._tracks_legacy:
-            remarks = self._tracked(namespace, secret_name, name, remarks)
+            on_use = self._tracked_use(namespace, secret_name, name, on_use)
         anchors: tuple[Anchor, ...] = (
             (SECRETS, f"{namespace}/{secret_name}"),
             (ACCOUNTS, f"{namespace}/{name}"),
         )
-        return Grant(user, shared, until, anchors, remarks)
+        return Grant(user, shared, until, anchors, on_use)
 
-    def _tracked(
+    def _tracked_use(
         self, namespace: str, secret_name: str, account: str, before: OnUse | None
     ) -> OnUse:
-        """Notes the uses of a token in a Secret; raises Rejected if it was marked invalid."""
+        """The record of a use of a token in a Secret; raises Rejected if it was marked invalid."""
         names, key = self._names, f"{namespace}/{secret_name}"
         secret = self._lookup(SECRETS, namespace, secret_name) or {"metadata": {}}
         if (secret["metadata"].get("labels") or {}).get(names.invalid_since_label):
@@ -246,6 +255,7 @@ class ServiceAccountTokens:
                 f" secret-based tokens, or remove the '{names.invalid_since_label}' label from the"
                 " secret to temporarily allow use of this token",
                 kinds=[_INVALIDATED],
+                annotations={names.invalidated_note: f"{secret_name}/{namespace}"},
             )
         stored = self._lookup(ACCOUNTS, namespace, account) or {}
         is_listed = any(ref.get("name") == secret_name for ref in stored.get("secrets") or ())
@@ -253,11 +263,12 @@ class ServiceAccountTokens:
         return LegacyUse(before, note, key, is_listed, self)
 
     def _check_account(self, namespace: str, name: str, uid: str) -> float:
-        """Check that the account exists; returns when it ends, as far as is known."""
+        """Check that the account exists; returns when its deletion ends, inf if it has not
+        begun."""
         account = self._lookup(ACCOUNTS, namespace, name)
         if account is None:
             raise Rejected(f'serviceaccounts "{name}" not found', kinds=[_GONE])
-        end = _end(account, self._dialect)
+        end = _end_of_life(account, self._dialect)
         if end <= time():
             text = f"service account {namespace}/{name} has been deleted"
             raise Rejected(text, kinds=[_GONE])
@@ -272,7 +283,7 @@ class ServiceAccountTokens:
         value = self._lookup(resource, namespace, name) if name else None
         if value is None:
             raise Rejected(_INVALIDATED)
-        end = _end(value, self._dialect)
+        end = _end_of_life(value, self._dialect)
         if end <= time():
             raise Rejected(_INVALIDATED)
         current = value["metadata"]["uid"]
@@ -316,7 +327,8 @@ class ServiceAccountTokens:
 
 
 class LegacyUse(NamedTuple):
-    """Notes each use of a token in a Secret. A listed Secret was made for its account."""
+    """Records each use of a token in a Secret. `is_listed`: the account lists the Secret, because
+    it was made for the account."""
 
     before: OnUse | None
     note: str
@@ -346,11 +358,12 @@ def _check_times(claims: Claims) -> float:
     return inf if expiry is None else expiry
 
 
-def _end(value: Object, dialect: Dialect) -> float:
-    """When an object ends; the containers of a Pod may use its token during the grace period."""
+def _end_of_life(value: Object, dialect: Dialect) -> float:
+    """When the grace period of an object in deletion ends, else inf: until then the containers of a
+    Pod may use its token."""
     metadata = value["metadata"]
-    going = metadata.get("deletionTimestamp") is not None
-    return deletion_end(metadata, dialect) if going else inf
+    is_terminating = metadata.get("deletionTimestamp") is not None
+    return deletion_end(metadata, dialect) if is_terminating else inf
 
 
 def _mapping(value: object) -> Claims:

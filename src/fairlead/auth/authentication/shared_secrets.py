@@ -1,7 +1,7 @@
 """Secrets with an expiry that several servers share through their store.
 
 Each is an object in the store, named by the hash of its secret and signed with a key that only the
-servers have: who can write objects cannot make a secret that is valid.
+servers have: a user who can write such objects cannot forge a valid secret.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SharedSecrets:
         self._objects = objects
         self._key = key
 
-    def hand_out(self, owner: str, content: bytes, until: float) -> str:
+    def issue(self, owner: str, content: bytes, until: float) -> str:
         mark = mark_of(owner)
         self._make_room(mark)
         secret = new_secret(mark)
@@ -99,7 +99,7 @@ class SharedSecrets:
         if is_secret(secret):
             self._objects.delete(self._name(secret))
 
-    def following(self, secret: str) -> Callable[[], float]:
+    def expiry_reader(self, secret: str) -> Callable[[], float]:
         def ends_at() -> float:
             found = self.find(secret)
             return found.until if found is not None else 0.0
@@ -121,7 +121,7 @@ class SharedSecrets:
         return hmac.digest(self._key(), signed, "sha256").hex()
 
     def _verified(self, name: str, data: Data | None) -> IssuedSecret | None:
-        """What an object holds, if a server has signed it and it has not expired."""
+        """The secret in an object; None if no server has signed it or it has expired."""
         if data is None:
             return None
         content, until = data.get(_CONTENT, ""), data.get(_UNTIL, "")
@@ -140,7 +140,8 @@ class SharedSecrets:
             raise TooManySecrets
 
     def _sweep(self) -> Iterator[tuple[float, str]]:
-        """Delete what has expired or is not ours; yield the others with their expiry."""
+        """Delete secrets that have expired or have no valid signature; yield the others with their
+        expiry."""
         for name in self._objects.names(self._prefix):
             valid = self._verified(name, self._objects.find(name))
             if valid is None:

@@ -12,7 +12,7 @@ from fairlead.auth.authentication.bearer import (
     Grant,
     as_header_text,
     bearer_token,
-    common,
+    known_audiences,
 )
 from fairlead.auth.authentication.chain import Credentials, Rejected
 from fairlead.auth.authentication.user import User, with_authenticated_group
@@ -81,7 +81,7 @@ class StaticTokens:
         user = self._users.get(token)
         if user is None:
             return None
-        shared = common(audiences, self._own_audiences)
+        shared = known_audiences(audiences, self._own_audiences)
         if audiences and not shared:
             return None
         return Grant(user, shared, anchors=((TOKEN_FILE, _hash(token)),))

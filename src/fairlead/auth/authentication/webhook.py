@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from fairlead.auth.authentication.bearer import Audiences, Grant, common
+from fairlead.auth.authentication.bearer import Audiences, Grant, known_audiences
 from fairlead.auth.authentication.chain import Rejected
 from fairlead.auth.authentication.user import User, user_bytes, with_authenticated_group
 from fairlead.base.caches import BoundedCache, hashed
@@ -72,7 +72,7 @@ class TokenWebhook:
         grant = self._grant(status, wanted_audiences)
         error = status.get("error")
         if grant is None and isinstance(error, str) and error:
-            shown = _without(token, error)
+            shown = _redacted(token, error)
             raise Rejected(shown, message=shown, kinds=["the token webhook refuses a token"])
         if self._keep > 0:
             verdict = _CachedReview(grant, time() + self._keep)
@@ -106,7 +106,7 @@ class TokenWebhook:
     def _grant(self, status: dict[str, Any], wanted_audiences: Audiences) -> Grant | None:
         shared: Audiences = ()
         if wanted_audiences:
-            shared = common(
+            shared = known_audiences(
                 _texts(status.get("audiences")) or self._own_audiences, wanted_audiences
             )
             if not shared:
@@ -117,7 +117,7 @@ class TokenWebhook:
         return Grant(user, shared, time() + self._keep)
 
 
-def _without(token: str, text: str) -> str:
+def _redacted(token: str, text: str) -> str:
     """Remove the token from an error text, in which the service may repeat it."""
     return text.replace(token, "<token>")
 

@@ -64,7 +64,7 @@ class WebSocketTokens:
         token = _decode(tokens[0].removeprefix(self._prefix)) if tokens else ""
         if not token:
             return None
-        if len(offers) == 1:  # the response must select one of them, and not the token
+        if len(offers) == 1:  # the response must select another subprotocol than the token
             raise Rejected("missing additional subprotocol")
         grant = await self._tokens.check(as_header_text(token), self._tokens.audiences)
         return use(grant, request)

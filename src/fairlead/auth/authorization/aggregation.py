@@ -20,8 +20,8 @@ from fairlead.storage.version import Change, Version
 
 logger = Logger("fairlead")
 
-# Writes the rules to the newest version of the named ClusterRole and returns after the commit.
-# Succeeds if the role was deleted meanwhile.
+# Writes rules to the newest version of the named ClusterRole and returns after the commit. A
+# deleted role is no error.
 WriteRules = Callable[[str, list[Rule]], Awaitable[object]]
 
 _RETRY_SECONDS = 1.0

@@ -111,12 +111,12 @@ class UserRules:
 
 # The messages of rejected requests.
 
-_HARMLESS = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_HTML_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def forbidden_message(attributes: Attributes, reason: str = "") -> str:
     """States user, verb, resource and namespace, and the reason if a mode gave one."""
-    text = _cannot(attributes).translate(_HARMLESS)
+    text = _cannot(attributes).translate(_HTML_ESCAPES)
     return f"{text}: {reason}" if reason else text
 
 

@@ -40,9 +40,9 @@ from fairlead.base.files import text_beside
 from fairlead.codec.types.model import Object as Object
 from fairlead.resources.gates import Gates
 
-_READ = ("get", "list", "watch")
-_WRITE = ("create", "delete", "deletecollection", "patch", "update")
-_VERBS = {"read": _READ, "write": _WRITE, "all": _READ + _WRITE}
+_READ_VERBS = ("get", "list", "watch")
+_WRITE_VERBS = ("create", "delete", "deletecollection", "patch", "update")
+_VERBS = {"read": _READ_VERBS, "write": _WRITE_VERBS, "all": _READ_VERBS + _WRITE_VERBS}
 _EVENTS = "core+events.@ events : create patch update"
 _NAMED = re.compile(r"(.*)\[(.*)\]")
 

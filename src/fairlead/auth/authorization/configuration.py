@@ -20,9 +20,9 @@ from fairlead.base.release import Release
 from fairlead.codec.cel.types import STRING, ListType, MapType, ObjectType
 from fairlead.codec.configuration_files import Section
 from fairlead.codec.types.builtin import BuiltinTypes
+from fairlead.codec.types.durations import DurationError, parse_duration
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.names import dns_subdomain
-from fairlead.codec.types.times import DurationError, parse_duration
 from fairlead.resources.causes import Causes
 from fairlead.resources.gates import Gates
 

@@ -37,9 +37,9 @@ _ASSOCIATED, _ARBITRARY, _ACCOUNT, _OTHERS = (
     "serviceaccount",
     "user-info",
 )
-_PLAIN = ""  # the verb `impersonate`
-_MODES = (_ASSOCIATED, _ARBITRARY, _ACCOUNT, _OTHERS, _PLAIN)
-_MANY = 4  # from so many groups or extra values on, `*` is tried before each of them
+_UNCONSTRAINED = ""  # the verb `impersonate`
+_MODES = (_ASSOCIATED, _ARBITRARY, _ACCOUNT, _OTHERS, _UNCONSTRAINED)
+_MIN_FOR_WILDCARD = 4  # with this many groups or extra values, `*` is tried before each of them
 _MAX_CALLERS = 10_000
 _MAX_CALLER_BYTES = 1024
 
@@ -62,33 +62,33 @@ class ConstrainedImpersonation:
 
     async def impersonate(self, headers: RawHeaders, request: Attributes) -> tuple[User, str]:
         """The user that a request impersonates, or the caller itself; and the verb of the mode that
-        allows it, empty for the verb of earlier releases. `request` has the caller. Raises a 400
-        StatusError for headers without a user, and Refused."""
-        read = ImpersonationHeaders(headers)
-        if not read.any:
+        allows it, empty for the verb of earlier releases. `request.user` is the caller. Raises
+        Refused, and a 400 StatusError for headers without a user."""
+        target = ImpersonationHeaders(headers)
+        if not target.any:
             return request.user, ""
-        if not read.user:
-            raise bad_request(f"requested {_shown(read)} without impersonating a user name")
+        if not target.user:
+            raise bad_request(f"requested {_shown(target)} without impersonating a user name")
         caller = request.user
         last = self._last.get(caller.name)
         refused: Refused | None = None
         for mode in _MODES if last is None else (last, *(m for m in _MODES if m != last)):
-            if not self._applies(mode, read, caller):
+            if not self._applies(mode, target, caller):
                 continue
             try:
-                user = await self._check(mode, read, request)
+                user = await self._check(mode, target, request)
             except Refused as error:
                 refused = refused or error.with_traceback(None)
                 continue
             if mode != last:
                 self._last.keep(caller.name, mode, len(caller.name))
-            return user, _verb(mode) if mode != _PLAIN else ""
+            return user, _verb(mode) if mode != _UNCONSTRAINED else ""
         assert refused is not None  # the plain mode applies to every user
         raise refused
 
-    def _applies(self, mode: str, read: ImpersonationHeaders, caller: User) -> bool:
-        node, is_account = _node_of(read.user), split_account_name(read.user) is not None
-        has_name_only = not (read.uid or read.groups or read.extra)
+    def _applies(self, mode: str, target: ImpersonationHeaders, caller: User) -> bool:
+        node, is_account = _node_of(target.user), split_account_name(target.user) is not None
+        has_name_only = not (target.uid or target.groups or target.extra)
         match mode:
             case "associated-node":
                 own = caller.extra.get(self._node_extra, ())
@@ -102,68 +102,72 @@ class ConstrainedImpersonation:
                 return node is None and not is_account
         return True
 
-    async def _check(self, mode: str, read: ImpersonationHeaders, request: Attributes) -> User:
+    async def _check(self, mode: str, target: ImpersonationHeaders, request: Attributes) -> User:
         """The impersonated user; raises Refused."""
         if mode == _ASSOCIATED:
             request = request._replace(user=self._without_extra(request.user))
-        if mode != _PLAIN:
-            await self._demand(request._replace(verb=f"impersonate-on:{mode}:{request.verb}"))
-        node = _node_of(read.user) if mode != _PLAIN else None
-        account = split_account_name(read.user)
-        for demand in self._demands(mode, read, request.user):
-            await self._demand(demand)
-        await self._check_groups(mode, read, request.user)
-        await self._check_extra(mode, read, request.user)
-        groups = tuple(read.groups)
+        if mode != _UNCONSTRAINED:
+            await self._require(request._replace(verb=f"impersonate-on:{mode}:{request.verb}"))
+        node = _node_of(target.user) if mode != _UNCONSTRAINED else None
+        account = split_account_name(target.user)
+        for right in self._required_rights(mode, target, request.user):
+            await self._require(right)
+        await self._check_groups(mode, target, request.user)
+        await self._check_extra(mode, target, request.user)
+        groups = tuple(target.groups)
         if node is not None:
             groups = (_NODES_GROUP,)
         elif account is not None and not groups:
             groups = account_groups(account[0])
-        extra = {name: tuple(values) for name, values in read.extra.items()}
-        return User(read.user, read.uid, with_implied_group(read.user, groups), extra)
+        extra = {name: tuple(values) for name, values in target.extra.items()}
+        return User(target.user, target.uid, with_implied_group(target.user, groups), extra)
 
-    def _demands(self, mode: str, read: ImpersonationHeaders, caller: User) -> Iterator[Attributes]:
+    def _required_rights(
+        self, mode: str, target: ImpersonationHeaders, caller: User
+    ) -> Iterator[Attributes]:
         """The rights to impersonate the name and the uid."""
-        node = _node_of(read.user) if mode != _PLAIN else None
-        account = split_account_name(read.user)
-        group = "" if mode == _PLAIN else self._own_group
+        node = _node_of(target.user) if mode != _UNCONSTRAINED else None
+        account = split_account_name(target.user)
+        group = "" if mode == _UNCONSTRAINED else self._own_group
         if node is not None:
             name = "*" if mode == _ASSOCIATED else node
             yield self._right(mode, caller, group, "nodes", name)
         elif account is not None:
-            namespace = "" if mode == _PLAIN and self._cluster_wide else account[0]
+            namespace = "" if mode == _UNCONSTRAINED and self._cluster_wide else account[0]
             right = self._right(mode, caller, group, "serviceaccounts", account[1])
             yield right._replace(namespace=namespace)
         else:
-            yield self._right(mode, caller, group, "users", read.user)
-        if read.uid:
-            yield self._right(mode, caller, self._own_group, "uids", read.uid)
+            yield self._right(mode, caller, group, "users", target.user)
+        if target.uid:
+            yield self._right(mode, caller, self._own_group, "uids", target.uid)
 
-    async def _check_groups(self, mode: str, read: ImpersonationHeaders, caller: User) -> None:
-        group = "" if mode == _PLAIN else self._own_group
+    async def _check_groups(self, mode: str, target: ImpersonationHeaders, caller: User) -> None:
+        group = "" if mode == _UNCONSTRAINED else self._own_group
         right = self._right(mode, caller, group, "groups", "")
-        if mode != _PLAIN:
-            if "" in read.groups:
+        if mode != _UNCONSTRAINED:
+            if "" in target.groups:
                 raise _refusal(right, "impersonating the empty string group is not allowed")
-            if MASTERS in read.groups:
+            if MASTERS in target.groups:
                 text = f"impersonating the {MASTERS} group is not allowed"
                 raise _refusal(right._replace(name=MASTERS), text)
-            if len(read.groups) >= _MANY and await self._allows(right._replace(name="*")):
+            if len(target.groups) >= _MIN_FOR_WILDCARD and await self._allows(
+                right._replace(name="*")
+            ):
                 return
-        for name in read.groups:
-            await self._demand(right._replace(name=name))
+        for name in target.groups:
+            await self._require(right._replace(name=name))
 
-    async def _check_extra(self, mode: str, read: ImpersonationHeaders, caller: User) -> None:
+    async def _check_extra(self, mode: str, target: ImpersonationHeaders, caller: User) -> None:
         right = self._right(mode, caller, self._own_group, "userextras", "")
-        pairs = [(key, value) for key, values in read.extra.items() for value in values]
-        if mode != _PLAIN and pairs:
-            if problem := _extra_problem(read.extra):
+        pairs = [(key, value) for key, values in target.extra.items() for value in values]
+        if mode != _UNCONSTRAINED and pairs:
+            if problem := _extra_problem(target.extra):
                 raise _refusal(right, problem)
             everything = right._replace(subresource="*", name="*")
-            if len(pairs) >= _MANY and await self._allows(everything):
+            if len(pairs) >= _MIN_FOR_WILDCARD and await self._allows(everything):
                 return
         for key, value in pairs:
-            await self._demand(right._replace(subresource=key, name=value))
+            await self._require(right._replace(subresource=key, name=value))
 
     def _right(self, mode: str, caller: User, group: str, resource: str, name: str) -> Attributes:
         return Attributes(caller, _verb(mode), group, "v1", resource, name=name)
@@ -171,24 +175,24 @@ class ConstrainedImpersonation:
     async def _allows(self, attributes: Attributes) -> bool:
         return (await self._authorize(attributes)).allowed
 
-    async def _demand(self, attributes: Attributes) -> None:
+    async def _require(self, attributes: Attributes) -> None:
         decision = await self._authorize(attributes)
         if not decision.allowed:
             raise refusal(attributes, decision)
 
     def _without_extra(self, user: User) -> User:
-        """A service account with the names of its extra fields only: one right is for all of its
-        pods."""
+        """Replace the extra fields of a service account by their names, so that one right covers
+        all of its pods."""
         extra = {self._keys_extra: tuple(sorted(user.extra))}
         return User(user.name, user.uid, user.groups, extra)
 
 
 def _verb(mode: str) -> str:
-    return f"impersonate:{mode}" if mode != _PLAIN else "impersonate"
+    return f"impersonate:{mode}" if mode != _UNCONSTRAINED else "impersonate"
 
 
 def _node_of(user_name: str) -> str | None:
-    """The name of the node whose user this is; None for other users."""
+    """The node that a user name belongs to; None for other users."""
     name = user_name.removeprefix(_NODE_PREFIX)
     return name if user_name.startswith(_NODE_PREFIX) and not dns_subdomain(name) else None
 
@@ -211,14 +215,14 @@ def _extra_problem(extra: dict[str, list[str]]) -> str:
     return ""
 
 
-def _shown(read: ImpersonationHeaders) -> str:
+def _shown(target: ImpersonationHeaders) -> str:
     """The headers without a user, in the reference's notation."""
     extra = "map[string][]string(nil)"
-    if read.extra:
+    if target.extra:
         pairs = (
-            f"{quote(key)}:{go_list_or_nil('string', read.extra[key])}"
-            for key in sorted(read.extra)
+            f"{quote(key)}:{go_list_or_nil('string', target.extra[key])}"
+            for key in sorted(target.extra)
         )
         extra = f"map[string][]string{{{', '.join(pairs)}}}"
-    groups = go_list_or_nil("string", read.groups)
-    return f'&user.DefaultInfo{{Name:"", UID:{quote(read.uid)}, Groups:{groups}, Extra:{extra}}}'
+    groups = go_list_or_nil("string", target.groups)
+    return f'&user.DefaultInfo{{Name:"", UID:{quote(target.uid)}, Groups:{groups}, Extra:{extra}}}'

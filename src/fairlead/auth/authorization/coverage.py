@@ -84,7 +84,7 @@ def missing_rules(owned: Iterable[Rule], wanted_rules: Iterable[Rule]) -> list[R
     return comparison.missing
 
 
-def atoms(rules: Iterable[Rule]) -> list[Rule]:
+def single_verb_rules(rules: Iterable[Rule]) -> list[Rule]:
     """Split rules into rules of one verb each."""
     return [{**rule, "verbs": [verb]} for rule in rules for verb in rule["verbs"]]
 
@@ -105,7 +105,7 @@ def compact(rules: Sequence[Rule]) -> list[Rule]:
     return compacted + list(merged.values())
 
 
-def described(rule: Rule) -> str:
+def rule_text(rule: Rule) -> str:
     """A rule as shown in messages."""
     parts = (f"{shown}:{quoted_list(rule[name])}" for name, shown in _PARTS if rule.get(name))
     return "{" + ", ".join(parts) + "}"

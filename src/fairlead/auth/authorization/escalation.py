@@ -92,7 +92,7 @@ class EscalationGuard:
             return "one of the rules grants too many permissions to check each of them"
         if not missing:
             return ""
-        listed = "\n".join(sorted({coverage.described(rule) for rule in coverage.compact(missing)}))
+        listed = "\n".join(sorted({coverage.rule_text(rule) for rule in coverage.compact(missing)}))
         text = (
             f"user {quote(user.name)} (groups={coverage.quoted_list(user.groups)}) is attempting"
             f" to grant RBAC permissions not currently held:\n{listed}"

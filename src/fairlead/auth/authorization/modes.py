@@ -97,7 +97,7 @@ class AlwaysAllow(ImmediateMode):
 
 
 class AlwaysDeny(ImmediateMode):
-    """Always without an opinion, so a later mode may still allow."""
+    """Never has an opinion, so a later mode may still allow."""
 
     def decide(self, attributes: Attributes) -> Decision:
         return _EVERYTHING_IS_FORBIDDEN

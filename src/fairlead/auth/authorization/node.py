@@ -36,7 +36,7 @@ def node_name(user: User) -> str | None:
     return None
 
 
-def _no(reason: str) -> Decision:
+def _denied(reason: str) -> Decision:
     return Decision(reason=reason, lasting=False)
 
 
@@ -96,23 +96,23 @@ class Node(ImmediateMode):
         if attributes.subresource != "status":
             return self._get(node, attributes)
         if attributes.verb not in ("update", "patch"):
-            return _no("can only get/update/patch this type")
+            return _denied("can only get/update/patch this type")
         return self._related(node, attributes)
 
     def _get(self, node: str, attributes: Attributes) -> Decision:
         if attributes.verb != "get":
-            return _no("can only get individual resources of this type")
+            return _denied("can only get individual resources of this type")
         if attributes.subresource:
-            return _no("cannot get subresource")
+            return _denied("cannot get subresource")
         return self._related(node, attributes)
 
     def _read(self, node: str, attributes: Attributes) -> Decision:
         if attributes.verb not in ("get", "list", "watch"):
-            return _no("can only read resources of this type")
+            return _denied("can only read resources of this type")
         if attributes.subresource:
-            return _no("cannot read subresource")
+            return _denied("cannot read subresource")
         if not attributes.namespace:
-            return _no("can only read namespaced object of this type")
+            return _denied("can only read namespaced object of this type")
         return self._related(node, attributes)
 
     def _account(self, node: str, attributes: Attributes) -> Decision:
@@ -122,14 +122,14 @@ class Node(ImmediateMode):
 
     def _create_token(self, node: str, attributes: Attributes) -> Decision:
         if attributes.verb != "create" or not attributes.name:
-            return _no("can only create tokens for individual service accounts")
+            return _denied("can only create tokens for individual service accounts")
         if attributes.subresource != "token":
-            return _no("can only create token subresource of serviceaccount")
+            return _denied("can only create token subresource of serviceaccount")
         return self._related(node, attributes)
 
     def _slice(self, node: str, attributes: Attributes) -> Decision:
         if attributes.subresource:
-            return _no("cannot authorize ResourceSlice subresources")
+            return _denied("cannot authorize ResourceSlice subresources")
         match attributes.verb:
             case "create":  # admission checks the node
                 return _YES
@@ -138,11 +138,11 @@ class Node(ImmediateMode):
             case "watch" | "list" | "deletecollection":
                 if _selects_node(node, attributes):
                     return _YES
-                return _no(
+                return _denied(
                     "can only list/watch/deletecollection resourceslices with nodeName field"
                     " selector"
                 )
-        return _no(
+        return _denied(
             "only the following verbs are allowed for a ResourceSlice: get, watch, list, create,"
             " update, patch, delete, deletecollection"
         )
@@ -156,8 +156,8 @@ class Node(ImmediateMode):
                 if attributes.name == node:
                     return _YES
                 others = f"'{attributes.name}'" if attributes.name else "all nodes"
-                return _no(f"node '{node}' cannot read {others}, only its own Node object")
-        return _no("")
+                return _denied(f"node '{node}' cannot read {others}, only its own Node object")
+        return _denied("")
 
     def _pod(self, node: str, attributes: Attributes) -> Decision:
         """A node reads the pods that are bound to it. Admission restricts its writes."""
@@ -166,7 +166,7 @@ class Node(ImmediateMode):
                 if _selects_node(node, attributes):
                     return _YES
                 if not attributes.name:
-                    return _no("can only list/watch pods with spec.nodeName field selector")
+                    return _denied("can only list/watch pods with spec.nodeName field selector")
                 return self._bound(node, attributes)
             case "", "get":
                 return self._bound(node, attributes)
@@ -174,41 +174,45 @@ class Node(ImmediateMode):
                 ("", "create" | "delete") | ("status", "update" | "patch") | ("eviction", "create")
             ):
                 return _YES
-        return _no("")
+        return _denied("")
 
     def _bound(self, node: str, attributes: Attributes) -> Decision:
         if not attributes.name:
-            return _no("No Object name found")
-        if self._graph.runs(node, attributes.namespace, attributes.name):
+            return _denied("No Object name found")
+        if self._graph.has_pod(node, attributes.namespace, attributes.name):
             return _YES
-        return _no(f"no relationship found between node '{node}' and this object")
+        return _denied(f"no relationship found between node '{node}' and this object")
 
     def _related(self, node: str, attributes: Attributes) -> Decision:
         if not attributes.name:
-            return _no("No Object name found")
+            return _denied("No Object name found")
         if self._graph.needs(node, attributes.resource, attributes.namespace, attributes.name):
             return _YES
-        return _no(f"no relationship found between node '{node}' and this object")
+        return _denied(f"no relationship found between node '{node}' and this object")
 
     def _lease(self, node: str, attributes: Attributes) -> Decision:
         if attributes.verb not in _OWN_VERBS:
-            return _no("can only get, create, update, patch, or delete a node lease")
+            return _denied("can only get, create, update, patch, or delete a node lease")
         if attributes.namespace != self._lease_namespace:
-            return _no(f'can only access leases in the "{self._lease_namespace}" system namespace')
-        return self._own(node, attributes, "node lease")
+            return _denied(
+                f'can only access leases in the "{self._lease_namespace}" system namespace'
+            )
+        return self._own_object(node, attributes, "node lease")
 
     def _csi_node(self, node: str, attributes: Attributes) -> Decision:
         if attributes.verb not in _OWN_VERBS:
-            return _no("can only get, create, update, patch, or delete a CSINode")
+            return _denied("can only get, create, update, patch, or delete a CSINode")
         if attributes.subresource:
-            return _no("cannot authorize CSINode subresources")
-        return self._own(node, attributes, "CSINode")
+            return _denied("cannot authorize CSINode subresources")
+        return self._own_object(node, attributes, "CSINode")
 
-    def _own(self, node: str, attributes: Attributes, resource_text: str) -> Decision:
+    def _own_object(self, node: str, attributes: Attributes, resource_text: str) -> Decision:
         """Allow only objects with the node's name. A create has no name here; admission checks
         it."""
         if attributes.verb != "create" and attributes.name != node:
-            return _no(f"can only access {resource_text} with the same name as the requesting node")
+            return _denied(
+                f"can only access {resource_text} with the same name as the requesting node"
+            )
         return _YES
 
     def rules_for(self, user: User, namespace: str) -> UserRules:

@@ -77,7 +77,7 @@ class NodeGraph:
         nodes = self._needs.get((kind, namespace, name))
         return nodes is not None and node in nodes
 
-    def runs(self, node: str, namespace: str, name: str) -> bool:
+    def has_pod(self, node: str, namespace: str, name: str) -> bool:
         """Whether a pod is bound to the node."""
         pod = self._pods.get(f"{namespace}/{name}")
         return pod is not None and pod.node == node

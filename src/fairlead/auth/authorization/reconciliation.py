@@ -116,7 +116,7 @@ def completed(key: str, desired: Object, existing: Object) -> Object:
     elif "aggregationRule" in desired:
         _complete_selectors(better, desired)
     elif not existing.get("aggregationRule"):
-        missing = coverage.atoms(
+        missing = coverage.single_verb_rules(
             coverage.missing_rules(existing.get("rules") or (), desired["rules"] or ())
         )
         _append(better, "rules", missing)

@@ -18,7 +18,7 @@ from fairlead.storage.selection import (
 )
 
 _NAMED_BY_SELECTOR: Final[tuple[str, ...]] = ("list", "watch")
-_SELECTING: Final[tuple[str, ...]] = ("list", "watch", "deletecollection")
+_SELECTING_VERBS: Final[tuple[str, ...]] = ("list", "watch", "deletecollection")
 
 
 class Target(Protocol):
@@ -59,7 +59,7 @@ def with_selectors(
     attributes: Attributes, target: Target, field_selector: str, label_selector: str
 ) -> Attributes:
     """Add the selectors of a request; both are query parameters."""
-    if target.watch_prefix or target.verb not in _SELECTING or not target.is_resource:
+    if target.watch_prefix or target.verb not in _SELECTING_VERBS or not target.is_resource:
         return attributes
     return with_requirements(attributes, field_selector, label_selector)
 
@@ -67,8 +67,8 @@ def with_selectors(
 def with_requirements(
     attributes: Attributes, field_selector: str, label_selector: str
 ) -> Attributes:
-    """Add selectors. One that is invalid is left out, which asks for more than the request can
-    get."""
+    """Add selectors. An invalid one is left out: authorization is then asked for more than the
+    request can return."""
     fields = _requirements(parse_fields, field_selector) if field_selector else ()
     labels = _requirements(parse_labels, label_selector) if label_selector else ()
     return attributes._replace(fields=fields, labels=labels)

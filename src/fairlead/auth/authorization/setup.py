@@ -25,7 +25,7 @@ from fairlead.auth.authorization.node import Node
 from fairlead.auth.authorization.node_graph import NodeGraph
 from fairlead.auth.authorization.rbac import Rbac
 from fairlead.base.dialect import Dialect
-from fairlead.base.reloading import Reloadable
+from fairlead.base.files import Reloadable
 from fairlead.codec.configuration_files import ConfigurationError, Section
 from fairlead.codec.types.builtin import BuiltinTypes
 from fairlead.resources.gates import Gates
@@ -167,7 +167,7 @@ def _settings_of_flags(options: AuthorizationOptions) -> list[AuthorizerSettings
     ]
 
 
-# Modes that follow objects or read a file from the start of the server on.
+# Modes that follow objects or read a file once, at the start of the server.
 _ONLY_AT_START = (modes.NODE, modes.RBAC, modes.ABAC)
 
 

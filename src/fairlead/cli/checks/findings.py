@@ -71,8 +71,8 @@ class Report:
             yield finding.line()
         counts = [(weight.name.lower(), self._count(weight)) for weight in Weight]
         found = [f"{number} {name}{'s' * (number > 1)}" for name, number in counts if number]
-        looked_at = printable("; ".join(self._looked_at))
-        yield f"{printable(self._subject)}: {', '.join(found) or 'nothing is wrong'} ({looked_at})"
+        looked_at = f" ({printable('; '.join(self._looked_at))})" if self._looked_at else ""
+        yield f"{printable(self._subject)}: {', '.join(found) or 'nothing is wrong'}{looked_at}"
 
     def document(self) -> str:
         """The report as JSON."""

@@ -66,11 +66,11 @@ def add_flags(parser: ArgumentReader) -> None:
 async def run(invocation: Invocation) -> int:
     words = invocation.options.words
     if not words:
-        raise UsageError("Shell not specified.")
+        raise UsageError("name the shell: bash, zsh or fish")
     if len(words) > 1:
         raise UsageError("name one shell and nothing else")
     script = SCRIPTS.get(words[0])
     if script is None:
-        raise UsageError(f'Unsupported shell type "{words[0]}".')
+        raise UsageError(f"there is nothing for {words[0]}: name bash, zsh or fish")
     invocation.screen.out.write(script)
     return 0

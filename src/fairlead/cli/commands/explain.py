@@ -22,7 +22,7 @@ def add_flags(parser: ArgumentReader) -> None:
     )
     parser.add_switch("--recursive", help="show all nested fields, without descriptions")
     parser.add_argument(
-        "--output", metavar="FORMAT", default="plaintext", help=f"one of {', '.join(_PAGES)}"
+        "-o", "--output", metavar="FORMAT", default="plaintext", help=f"one of {', '.join(_PAGES)}"
     )
 
 

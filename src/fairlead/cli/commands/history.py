@@ -15,7 +15,8 @@ from fairlead.cli.versions.entries import HEAD, HistoryEntry, history_entries, n
 from fairlead.cli.versions.retained import DELETED, history_of, object_at
 from fairlead.cli.versions.served import writers_of
 from fairlead.client.errors import NotFound
-from fairlead.codec.types.times import DurationError, TimeError, parse_duration, parse_time
+from fairlead.codec.types.durations import DurationError, parse_duration
+from fairlead.codec.types.times import TimeError, parse_time
 
 _FORMATS = {"json": documents.as_json, "yaml": documents.as_yaml}
 

@@ -59,7 +59,7 @@ def add_flags(parser: ArgumentReader) -> None:
 async def run(invocation: Invocation) -> int:
     options = invocation.options
     if options.replicas is None:
-        raise CommandError('required flag(s) "replicas" not set')
+        raise CommandError("say how many: --replicas N")
     if options.replicas < 0:
         raise CommandError("--replicas must be 0 or more")
     check_output(invocation)

@@ -147,7 +147,10 @@ def parse_condition(text: str) -> WaitCondition:
     if kind == "jsonpath":
         condition = _value_condition(rest)
         return WaitCondition(lambda value: condition)
-    raise CommandError(f'unrecognized condition: "{text}"')
+    known = "delete, create, condition=NAME or jsonpath=PATH=VALUE"
+    if not text:
+        raise CommandError(f"say what to wait for: --for {known}")
+    raise CommandError(f"--for {text} is unknown: it takes {known}")
 
 
 def _gone(value: Object | None) -> Holds:

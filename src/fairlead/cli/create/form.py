@@ -41,7 +41,7 @@ class FormArguments:
     def required(self, flag: str) -> str:
         """The value of a required flag; raises CommandError if it is missing."""
         if not self.text(flag):
-            raise CommandError(f'required flag(s) "{flag.replace("_", "-")}" not set')
+            raise CommandError(f"--{flag.replace('_', '-')} is missing")
         return self.text(flag)
 
     def number(self, flag: str) -> int:

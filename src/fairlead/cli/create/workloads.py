@@ -25,7 +25,7 @@ def _named_after(image: str) -> str:
 async def _deployment(arguments: FormArguments) -> Object:
     images, command = arguments.values("image"), arguments.options.behind
     if not images:
-        raise CommandError('required flag(s) "image" not set')
+        raise CommandError("--image is missing")
     if len(images) > 1 and command:
         raise CommandError("a command needs a single container, but there are several images")
     replicas, port = arguments.number("replicas"), arguments.number("port")

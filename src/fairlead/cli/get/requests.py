@@ -1,7 +1,5 @@
 """Translates the words and flags of a command to requests."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -106,7 +104,7 @@ def _check(invocation: Invocation, targets: Sequence[Target]) -> None:
         raise _failed("a name cannot be used with -A: leave out one of them")
 
 
-async def _in_files(invocation: Invocation, found: Sequence[Manifest]) -> ObjectQueries:
+async def _in_files(invocation: Invocation, found: Sequence["Manifest"]) -> ObjectQueries:
     options = invocation.options
     if options.words:
         raise _failed("objects are given both by files (-f) and by name: use one of them")

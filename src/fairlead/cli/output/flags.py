@@ -1,7 +1,5 @@
 """The flags that choose how a command prints objects; `printers` has the formats themselves."""
 
-from __future__ import annotations
-
 import argparse
 from typing import NamedTuple
 
@@ -16,6 +14,7 @@ FORMATS = (
     "jsonpath",
     "jsonpath-as-json",
     "jsonpath-file",
+    "kyaml",
     "name",
     "wide",
     "yaml",

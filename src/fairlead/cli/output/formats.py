@@ -10,24 +10,15 @@ from fairlead.base.terminal import printable
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.errors import CommandError, UsageError
 from fairlead.cli.invocation import Invocation
-from fairlead.cli.output import documents, printers
+from fairlead.cli.output import documents, flags, printers
 from fairlead.cli.output.flags import add_template_flags, choice_of
 from fairlead.client import ResourceType
 
 if TYPE_CHECKING:
     from fairlead.cli.output.printers import Printer
 
-FORMATS = (
-    "go-template",
-    "go-template-file",
-    "json",
-    "jsonpath",
-    "jsonpath-as-json",
-    "jsonpath-file",
-    "name",
-    "yaml",
-)
 _TABLES = ("wide", "custom-columns", "custom-columns-file")
+FORMATS = tuple(name for name in flags.FORMATS if name not in _TABLES)
 _SHAPES = {"json": documents.as_json, "yaml": documents.as_yaml}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from fairlead.base.terminal import printable
 from fairlead.cli.errors import CommandFailed
 from fairlead.codec.go_template.functions import GO_FUNCTIONS, LAZY
-from fairlead.codec.go_template.rendering import Limits, render
+from fairlead.codec.go_template.renderer import Limits, render
 from fairlead.codec.go_template.syntax import parse_template
 from fairlead.codec.go_template.values import TemplateError
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.base.terminal import printable
 from fairlead.cli.errors import CommandFailed
-from fairlead.cli.output import custom_columns, documents, go_templates, jsonpath
+from fairlead.cli.output import custom_columns, documents, go_templates, jsonpath, kyaml
 from fairlead.cli.output.flags import FORMATS, Choice
 
 Object = dict[str, Any]
@@ -50,6 +50,14 @@ class _Yaml:
         between = "" if self._is_first else "---\n"
         self._is_first = False
         return f"{between}{documents.as_yaml(self._preparation(value))}\n"
+
+
+class _Kyaml:
+    def __init__(self, choice: Choice, argument: str) -> None:
+        self._preparation = _preparation(choice)
+
+    def __call__(self, value: Object) -> str:
+        return f"{kyaml.document(self._preparation(value))}\n"
 
 
 class _Names:
@@ -114,6 +122,7 @@ class _CustomColumns:
 _PRINTERS: dict[str, Callable[[Choice, str], Printer]] = {
     "json": _Json,
     "yaml": _Yaml,
+    "kyaml": _Kyaml,
     "name": _Names,
     "go-template": _GoTemplate,
     "go-template-file": _GoTemplate,
@@ -123,7 +132,7 @@ _PRINTERS: dict[str, Callable[[Choice, str], Printer]] = {
     "custom-columns": _CustomColumns,
     "custom-columns-file": _CustomColumns,
 }
-_BARE = ("json", "yaml", "name")
+_BARE = ("json", "yaml", "kyaml", "name")
 
 
 def _each(value: Object) -> list[Object]:

@@ -1,17 +1,14 @@
 """Text tables with columns as wide as their content, from rows or from a Table of the server."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from fairlead.base.terminal import printable
 from fairlead.cli.invocation import Paint, Screen
+from fairlead.cli.output import plain_tables
 from fairlead.cli.output.fitting import colour, cut, fit
 from fairlead.cli.output.values import plain
-from fairlead.codec.types.times import since
 
 GAP = 3
 _MIN_WIDTH = 6
@@ -181,23 +178,4 @@ def _listed(labels: Mapping[str, str]) -> str:
 
 
 def as_table(value: Object) -> Object:
-    """A table with name and age, for objects from a server that does not make tables."""
-    if value.get("kind") == "Table":
-        return value
-    now = datetime.now(UTC)
-    items = value["items"] if isinstance(value.get("items"), list) else [value]
-    rows = []
-    for item in items:
-        metadata = item.get("metadata") or {}
-        cells = [metadata.get("name", ""), since(metadata.get("creationTimestamp"), now)]
-        rows.append({"cells": cells, "object": item})
-    columns = [
-        {"name": "Name", "type": "string", "format": "name", "priority": 0},
-        {"name": "Age", "type": "string", "format": "", "priority": 0},
-    ]
-    return {
-        "kind": "Table",
-        "metadata": value.get("metadata") or {},
-        "columnDefinitions": columns,
-        "rows": rows,
-    }
+    return value if value.get("kind") == "Table" else plain_tables.table_of(value)

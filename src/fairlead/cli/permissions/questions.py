@@ -67,9 +67,7 @@ async def question_of(invocation: Invocation, *, warns_of_scope: bool = True) ->
     `minds_scope` enables the warning that a cluster-scoped resource ignores the namespace."""
     words, subresource = invocation.options.words, invocation.options.subresource
     if len(words) not in (2, 3):
-        raise UsageError(
-            "you must specify two arguments: verb resource or verb resource/resourceName."
-        )
+        raise UsageError("say what is asked, as in get pods, update configmap/web or get /metrics")
     verb = words[0]
     if words[1].startswith("/"):
         if subresource:

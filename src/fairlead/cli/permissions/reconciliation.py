@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from fairlead.auth.authorization.coverage import compact, described, missing_rules
+from fairlead.auth.authorization.coverage import compact, missing_rules, rule_text
 
 Object = dict[str, Any]
 
@@ -26,8 +26,8 @@ def merged_role(live: Object | None, wanted: Object, *, removes_extra: bool) -> 
     removed = compact(missing_rules(new, old)) if removes_extra else []
     fields: Object = {"rules": new if removed else [*old, *added]}
     notes = {
-        "missing rules added": [described(rule) for rule in added],
-        "extra rules removed": [described(rule) for rule in removed],
+        "missing rules added": [rule_text(rule) for rule in added],
+        "extra rules removed": [rule_text(rule) for rule in removed],
     }
     if wanted.get("aggregationRule") or (live or {}).get("aggregationRule"):
         fields["aggregationRule"], selector_notes = _merged_aggregation(

@@ -51,11 +51,13 @@ async def revisions_of(client: Client, resolved: ResolvedObject, tool: str) -> l
 
 
 async def _owned(client: Client, resolved: ResolvedObject, kind: str) -> list[Object]:
-    resource = client.of(await client.discovery.of_kind("apps/v1", kind))
+    version = "apps/v1"
+    resource = client.of(await client.discovery.of_kind(version, kind))
     selector = selector_text(resolved.value["spec"].get("selector") or {})
     listed = await resource.list(resolved.namespace, labelSelector=selector)
     uid = resolved.value["metadata"]["uid"]
-    return [value for value in listed["items"] if _controller(value) == uid]
+    named = {"apiVersion": version, "kind": kind}  # the items of a list do not say it
+    return [{**named, **value} for value in listed["items"] if _controller(value) == uid]
 
 
 def _controller(value: Object) -> str:

@@ -1,7 +1,5 @@
 """Finds, reads and merges client configuration files; the configuration of a process in a pod."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -126,7 +124,8 @@ def read_configuration(sources: Sources) -> Configuration:
                 configuration.add(read_client_config(file), file)
         except (ClientConfigError, OSError) as error:
             message = str(error).removeprefix(f"{file} is not YAML: ")
-            problems.append(f"{file} is not a client configuration: {message}")
+            wrong = f"{file} is not a client configuration: "
+            problems.append(wrong + message.removeprefix(wrong))
     if problems:
         raise AccessError("\n".join(problems))
     return configuration

@@ -1,7 +1,5 @@
 """Determines the server and the user from configuration files, environment and arguments."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -137,10 +135,9 @@ class _AccessLoader:
         listed = ", ".join(str(file) for file in self._sources.files)
         if self._files.entries["contexts"]:
             return f"current-context is not set in {listed}: choose one of its contexts"
-        return (
-            f"no server is named in {listed}: name a file with --kubeconfig or KUBECONFIG, or set"
-            f" {_SERVER}"
-        )
+        known = any(file.exists() for file in self._sources.files)
+        problem = f"no server is named in {listed}" if known else f"there is no file {listed}"
+        return f"{problem}: name a file with --kubeconfig or KUBECONFIG, or set {_SERVER}"
 
     def access(self, impersonation: Impersonation) -> Access:
         """Validate and build the access; raises AccessError and ClientConfigError."""

@@ -1,7 +1,5 @@
 """The data that a client needs about a server and a user."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol

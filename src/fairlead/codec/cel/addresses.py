@@ -308,7 +308,7 @@ _OF_IP: dict[str, Any] = {
     "isLinkLocalUnicast": lambda ip: ip.address.is_link_local,
     "isGlobalUnicast": _is_global_unicast,
 }
-_READ = ("cidr", "isIP", "isCIDR")
+_TEXT_FUNCTIONS = ("cidr", "isIP", "isCIDR")
 LIBRARY = Library(
     declared(
         [
@@ -352,14 +352,14 @@ LIBRARY = Library(
         "masked": {(Cidr,): _masked},
     },
     {
-        **dict.fromkeys(_READ, first_tenth),
+        **dict.fromkeys(_TEXT_FUNCTIONS, first_tenth),
         "ip": {str: first_tenth},
         "ip.isCanonical": twice_tenth,
         "containsIP": _comparison(0),
         "containsCIDR": _comparison(1),
     },
     {
-        **dict.fromkeys(_READ, scanned(1)),
+        **dict.fromkeys(_TEXT_FUNCTIONS, scanned(1)),
         "ip": _ip_estimate,
         "ip.isCanonical": scanned(2),
         "containsIP": _comparison_estimate(0),

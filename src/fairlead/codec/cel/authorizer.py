@@ -29,8 +29,8 @@ _CHARACTERS_PER_REQUIREMENT = 2
 
 
 class Question(NamedTuple):
-    """What is asked. `account` is a service account as namespace and name; without it the user of
-    the request is asked about. Without a resource it is about a path."""
+    """A question to the authorizer. `account` is a service account as namespace and name; without
+    it the question is about the user of the request. Without a resource it is about a path."""
 
     account: tuple[str, str] | None = None
     verb: str = ""

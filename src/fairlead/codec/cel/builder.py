@@ -252,8 +252,8 @@ def _loop_run(
     test, cost = (condition.run, condition.cost) if condition else (None, 0)
     if transform is None:  # filter
         transform = Code(lambda frame: frame[slot], 1)
-    each = loops.append_cost(transform.cost, transform.constant)
-    return loops.collect(over, slot, test, cost, transform.run, each)
+    item_cost = loops.append_cost(transform.cost, transform.constant)
+    return loops.collect(over, slot, test, cost, transform.run, item_cost)
 
 
 def attribute(node: Node) -> bool:

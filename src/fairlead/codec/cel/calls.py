@@ -30,7 +30,7 @@ from fairlead.codec.cel.values import (
     work,
 )
 
-_FOLDED = CONVERSIONS.keys() - {"size"}
+_FOLDED_CONVERSIONS = CONVERSIONS.keys() - {"size"}
 _SCALARS = (bool, int, UInt, float, str, bytes)
 _EQUALITIES = {"_==_": operator.eq, "_!=_": operator.ne}
 # This many characters written, or elements visited, are as much work as one element copied.
@@ -55,7 +55,7 @@ class Calls:
     def fold(self, node: Call, function: str, arguments: list[Code]) -> Code | None:
         """Fold a conversion of a constant, or `in` with a list of constants, which becomes a set.
         None if neither applies."""
-        if function in _FOLDED and all(argument.constant for argument in arguments):
+        if function in _FOLDED_CONVERSIONS and all(argument.constant for argument in arguments):
             try:
                 values = [argument.value for argument in arguments]
                 return constant(self._functions.dispatch(function, values, []))

@@ -296,7 +296,7 @@ class _Checker:
             return inner
         joined = self.unification.join(before, inner)
         if joined is None and "constants" in self._environment.rules:
-            return DYN  # reported with the constants, if it is an error at all
+            return DYN  # the check of the constants reports errors
         if joined is None:
             return self._report(node, f"expected type '{before}' but found '{inner}'")
         return joined

@@ -66,8 +66,8 @@ def class_of(type_: Type) -> type | None:
 
 
 def reader(type_: Type) -> tuple[type | None, Reader]:
-    """How to read data of a declared type: values of the class are used as they are (None: all
-    values), all others are converted by the function."""
+    """The reader of data of a declared type: values of the class are used as they are (None: all
+    values), the function converts all others."""
     if isinstance(type_, ListType):
         return _list_reader(type_)
     if isinstance(type_, MapType):

@@ -184,9 +184,9 @@ class _Estimator:
     def _loop(self, node: Loop) -> _Part:
         over = self.part(node.range)
         self._ranges.append((node.variable, over))
-        each = self._round(node, over)
+        round_cost = self._round(node, over)
         self._ranges.pop()
-        rounds = self._size(over).times(each)
+        rounds = self._size(over).times(round_cost)
         return _Part(sum_of([over.cost, fixed(_RESULTS[node.macro]), rounds]), node.type)
 
     def _round(self, node: Loop, over: _Part) -> Estimate:

@@ -41,11 +41,7 @@ _string = CONVERSIONS["string"]
 
 
 class FormatProblem(ValueError):
-    """A malformed clause; `index` is that of the argument with the wrong type, if there is one."""
-
-    def __init__(self, message: str, index: int = -1) -> None:
-        super().__init__(message)
-        self.index = index
+    """A malformed clause, or an argument that does not fit its clause."""
 
 
 class Clause:
@@ -187,7 +183,7 @@ def _fixed(value: Any, clause: Clause) -> str:
 
 
 def _scientific(value: Any, clause: Clause) -> str:
-    """The precision is the least width, as in the reference."""
+    """A number in scientific notation. As in the reference, the precision is the minimal width."""
     number = _number(value, clause)
     text = _infinite(number)
     if math.isfinite(number):
@@ -223,17 +219,17 @@ _LISTED = (
     " durations, and timestamps"
 )
 _HEX = "only integers, byte buffers, and strings can be formatted as hex"
-_HEXED = (INT, UINT, STRING, BYTES)
-_SHOWN = (INT, UINT, DOUBLE, BOOL, STRING, TIMESTAMP, BYTES, DURATION, NULL)
+_HEX_TYPES = (INT, UINT, STRING, BYTES)
+_STRING_TYPES = (INT, UINT, DOUBLE, BOOL, STRING, TIMESTAMP, BYTES, DURATION, NULL)
 # By letter: the function, the types that it takes, and the message for others.
 _CLAUSES: dict[str, tuple[Callable[[Any, Clause], str], tuple[Type, ...], str]] = {
-    "s": (_show, _SHOWN, _LISTED),
+    "s": (_show, _STRING_TYPES, _LISTED),
     "d": (_decimal, (INT, UINT), "decimal clause can only be used on integers"),
     "f": (_fixed, (DOUBLE, STRING), "fixed-point clause can only be used on doubles"),
     "e": (_scientific, (DOUBLE, STRING), "scientific clause can only be used on doubles"),
     "b": (_digits("b"), (INT, UINT, BOOL), "only integers and bools can be formatted as binary"),
-    "x": (_digits("x"), _HEXED, _HEX),
-    "X": (_digits("X"), _HEXED, _HEX),
+    "x": (_digits("x"), _HEX_TYPES, _HEX),
+    "X": (_digits("X"), _HEX_TYPES, _HEX),
     "o": (_digits("o"), (INT, UINT), "octal clause can only be used on integers"),
 }
 

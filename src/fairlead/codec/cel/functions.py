@@ -34,7 +34,7 @@ _BASE: tuple[Implementations, ...] = (
 _NUMBERS = frozenset((int, UInt, float))
 _ORDERED = _NUMBERS | {bool, str, bytes, Timestamp, Duration}
 # The classes that an operator or function accepts as its first argument.
-_TAKEN: dict[str, frozenset[type]] = {
+_FIRST_CLASSES: dict[str, frozenset[type]] = {
     **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
     "_+_": _ORDERED - {bool} | {list},
     "_-_": _NUMBERS | {Timestamp, Duration},
@@ -48,7 +48,7 @@ _TAKEN: dict[str, frozenset[type]] = {
 }
 _RECEIVERS = frozenset((str, Timestamp, Duration))
 _NAMED_WITH_TYPES = (
-    *STRINGS.keys() - _TAKEN.keys(),
+    *STRINGS.keys() - _FIRST_CLASSES.keys(),
     *LISTS.keys() - {"_[_]", "@in"},
     *REGEXES.keys() - {"matches"},
     *("indexOf", "lastIndexOf", *URLS, *TIMESTAMP_PARTS, *DURATION_PARTS),
@@ -102,7 +102,7 @@ class Functions:
         if function in self._named_with_types and (function, len(values)) != ("findAll", 3):
             types = ", ".join(map(type_name, values))
             return EvaluationError(f"no such overload: {function}({types})")
-        taken = _TAKEN.get(function)
+        taken = _FIRST_CLASSES.get(function)
         if taken is None or first in taken or first in _RECEIVERS:
             return no_such_overload()
         return EvaluationError(f"no such overload: {function}")

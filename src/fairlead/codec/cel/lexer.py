@@ -36,7 +36,7 @@ _QUOTED_NAME = re.compile(r"`[a-zA-Z0-9_./ -]*")
 
 
 def _body(mark: str, triple: bool, raw: bool) -> re.Pattern[str]:
-    """What may stand between the quotes of a string."""
+    """The pattern of the text between the quotes of a string."""
     ends = "" if triple else r"\n\r"
     plain = f"[^{mark}{ends}]++" if raw else rf"[^{mark}\\{ends}]++|{_ESCAPE}"
     return re.compile(f"(?:{plain}|{mark}(?!{mark * 2}))*+" if triple else f"(?:{plain})*+")
@@ -80,8 +80,8 @@ def tokens(text: str, problems: list[Problem], quoted_names: bool = False) -> li
 
 
 def _string(text: str, match: re.Match[str], result: list[Token], problems: list[Problem]) -> int:
-    """Read a string; return the position after it. Of a string that is not valid the longest token
-    is taken: the prefix, which is a name, or an empty string at the start of a triple quote."""
+    """Read a string; return the position after it. In an invalid string the longest valid token
+    counts: the prefix, which is a name, or the empty string at the start of a triple quote."""
     start, prefix, quote = match.start(), match["prefix"], match["quote"]
     body = _BODIES[quote, "r" in prefix.lower()].match(text, match.end())
     assert body is not None

@@ -17,8 +17,9 @@ Signature = tuple[str, tuple[Type, ...], Type]
 
 
 class Messages(NamedTuple):
-    """Types whose values expressions construct. `find` returns the type of a name, `construct`
-    makes a value from the name of its type and its fields; it may raise EvaluationError."""
+    """The message types whose values expressions may construct. `find` returns the type of a name,
+    `construct` makes a value from the name of its type and its fields; it may raise
+    EvaluationError."""
 
     find: Callable[[str], ObjectType | None]
     construct: Callable[[str, dict[str, Any]], Any]

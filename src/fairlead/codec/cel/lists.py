@@ -10,7 +10,7 @@ from fairlead.codec.cel.arithmetic import OPERATORS, Implementations
 from fairlead.codec.cel.errors import EvaluationError, no_such_overload
 from fairlead.codec.cel.values import Duration, Frame, UInt, equal, has_key, item, lookup
 
-_SUMMED = (int, UInt, float, Duration)
+_SUM_CLASSES = (int, UInt, float, Duration)
 
 
 def _less(left: Any, right: Any) -> bool:
@@ -51,7 +51,7 @@ def total(items: list[Any], nothing: Any) -> Any:
     """The sum of a list; `nothing` if it is empty."""
     if not items:
         return nothing
-    if type(items[0]) not in _SUMMED:
+    if type(items[0]) not in _SUM_CLASSES:
         raise no_such_overload()
     return reduce(_add, items)
 

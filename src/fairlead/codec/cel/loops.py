@@ -18,7 +18,10 @@ FIXED = {
     **dict.fromkeys(("transformList", "transformMap", "transformMapEntry"), _RESULT),
     "exists_one": 2,
 }
-_INSERTED = {"transformMap": 3, "transformMapEntry": 2}  # a call and the names of its arguments
+_INSERTION_COSTS = {
+    "transformMap": 3,
+    "transformMapEntry": 2,
+}  # a call and the names of its arguments
 _KEYS = frozenset((bool, int, UInt, str))
 
 
@@ -36,14 +39,14 @@ def quantifier(macro: str, over: Run, slot: int, condition: Run, cost: int) -> R
     """all, exists: errors count only if no element decides."""
     stop = macro == "exists"
     test = _TEST[macro]
-    each = test + _STEP + cost
+    round_cost = test + _STEP + cost
     elements = _range(over)
 
     def decide(frame: Frame) -> bool:
         failed: Exception | None = None
         rest = iter(elements(frame))
         for frame[slot] in rest:
-            frame[BUDGET] -= each
+            frame[BUDGET] -= round_cost
             if frame[BUDGET] < 0:
                 raise CostExceeded
             try:
@@ -140,9 +143,9 @@ def pair_loop(
     else:
         test, cost = with_pair(condition), condition.cost
     if node.macro == "transformList":
-        each = append_cost(transform.cost, transform.constant)
-        return collect(pairs, slot, test, cost, run, each)
-    gather = collect(pairs, slot, test, cost, run, _INSERTED[node.macro] + transform.cost)
+        item_cost = append_cost(transform.cost, transform.constant)
+        return collect(pairs, slot, test, cost, run, item_cost)
+    gather = collect(pairs, slot, test, cost, run, _INSERTION_COSTS[node.macro] + transform.cost)
     if node.macro == "transformMap":
         return lambda frame: _inserted({}, gather(frame))
     return _merged(gather)

@@ -88,7 +88,7 @@ class _Parser:
         self._has_optionals = "optionals" in rules
         self._is_revised = "revised" in rules
         self._names = ("IDENTIFIER", QUOTED_NAME) if "quoted_fields" in rules else ("IDENTIFIER",)
-        self._besides: tuple[str, ...] = ()  # what is expected here besides an operand
+        self._besides: tuple[str, ...] = ()  # tokens that are expected here besides an operand
         self._tokens = token_list
         self._at = 0
         self._depth = 0
@@ -150,7 +150,7 @@ class _Parser:
         self._report(self.token.place, message)
         if how == "mismatched" or not self._is_revised or len(self._problems) >= MAX_SHOWN:
             raise _Stop
-        self._next()  # goes on after a token that is too much
+        self._next()  # goes on after a superfluous token
 
     def _may_follow(self, kind: str) -> bool:
         """Whether the current token would be valid after one of this kind, which is missing."""

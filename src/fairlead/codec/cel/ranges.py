@@ -110,11 +110,11 @@ def _compared(sizes: Sizes) -> Estimate:
 def _traversal(call: Call, size: Estimate, elements: Estimate | None) -> Estimate:
     if elements is None:  # a string
         return size.scaled(PER_CHARACTER)
-    each = fixed(1)
+    element_cost = fixed(1)
     type_ = call.arguments[0].type
     if isinstance(type_, ListType) and type_.element in _TEXT:
-        each = each.plus(elements.scaled(PER_CHARACTER))
-    return size.times(each)
+        element_cost = element_cost.plus(elements.scaled(PER_CHARACTER))
+    return size.times(element_cost)
 
 
 def _join(sizes: Sizes, elements: Estimate | None) -> Estimate:

@@ -44,11 +44,11 @@ def _estimate(factor: int) -> EstimateRule:
 
 _FUNCTIONS = {"sets.contains": _contains, "sets.equivalent": _equivalent}
 _FUNCTIONS["sets.intersects"] = _intersects
-_FACTORS = {"sets.contains": 1, "sets.equivalent": 2, "sets.intersects": 1}
+_COST_FACTORS = {"sets.contains": 1, "sets.equivalent": 2, "sets.intersects": 1}
 LIBRARY = Library(
     declared([(name, (_T, _T), BOOL) for name in _FUNCTIONS]),
     {},
-    {name: _cost(factor) for name, factor in _FACTORS.items()},
-    {name: _estimate(factor) for name, factor in _FACTORS.items()},
+    {name: _cost(factor) for name, factor in _COST_FACTORS.items()},
+    {name: _estimate(factor) for name, factor in _COST_FACTORS.items()},
     comparing={name: {(list, list): function} for name, function in _FUNCTIONS.items()},
 )

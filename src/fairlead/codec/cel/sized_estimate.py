@@ -148,8 +148,8 @@ class _Estimator:
         return self._variable(node, node.name.removeprefix("."))
 
     def _variable(self, node: Node, name: str) -> _Part:
-        for known, variable in reversed(self._variables):
-            if known == name:
+        for variable_name, variable in reversed(self._variables):
+            if variable_name == name:
                 return self._sized(fixed(1), node, variable.place, variable)
         return self._sized(fixed(1), node, _Place(self._declared.get(name, self._root)))
 
@@ -253,9 +253,9 @@ class _Estimator:
         element = self.part(node.transform) if node.transform else None
         if node.macro == "filter":
             element = self._variable(node, node.variable)
-        each = _round(node, condition, element)
+        round_cost = _round(node, condition, element)
         del self._variables[-len(names) :]
-        rounds = over.bounds.times(each)
+        rounds = over.bounds.times(round_cost)
         cost = sum_of([over.cost, fixed(_RESULTS[node.macro]), rounds])
         if node.macro not in _COLLECTED:
             is_map = node.macro.startswith("transform")

@@ -18,7 +18,7 @@ _UNITS = {
     "ns": 1, "us": 1000, "µs": 1000, "μs": 1000, "ms": 1_000_000, "s": SECOND,
     "m": 60 * SECOND, "h": 3600 * SECOND,
 }  # fmt: skip
-_MOMENT = re.compile(
+_TIMESTAMP = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:[.,](\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))", re.ASCII
 )
 _PART = re.compile(r"(\d*)(?:\.(\d*))?([a-zµμ]+)", re.ASCII | re.IGNORECASE)
@@ -28,7 +28,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def parse_timestamp(text: str) -> Timestamp:
     """Parse an RFC 3339 time; raises ValueError."""
-    match = _MOMENT.fullmatch(text)
+    match = _TIMESTAMP.fullmatch(text)
     if match is None:
         raise ValueError(f'cannot parse "{text}" as a timestamp')
     day, clock, fraction, sign, hours, minutes = match.groups()

@@ -1,4 +1,4 @@
-"""The functions of Go templates that Go itself has."""
+"""The predefined functions of Go templates."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def equal(value: Any, *others: Any) -> bool:
 
 
 def _printed(*values: Any) -> str:
-    """The values in a row, with spaces between those of which neither is a text."""
+    """Join values; with a space between two values if neither is a text."""
     parts: list[str] = []
     for before, value in zip((None, *values), values, strict=False):
         if parts and not isinstance(before, str) and not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""What a template consists of: the parts of its text, and the operands of its actions."""
+"""The nodes of a template's tree: the parts of its text, and the operands of its actions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Operand = Literal | Dot | Variable | Function | Fields | Pipeline
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`if`, `range` or `with`, and what comes in place of it."""
+    """`if`, `range` or `with`, and its alternative."""
 
     word: str
     pipeline: Pipeline

@@ -66,8 +66,8 @@ def parse_template(text: str, functions: Container[str]) -> Body:
 
 
 def _parts(text: str) -> list[str | _Action]:
-    """The text between actions, and the tokens of each action; white space is trimmed as the
-    actions' marks say."""
+    """The text between actions, and the tokens of each action. White space is trimmed where marks
+    of the actions ask for it."""
     parts: list[str | _Action] = []
     trims, at = False, 0
     while True:
@@ -118,7 +118,7 @@ class _Parser:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise TemplateError("the template is nested too deeply")
-        known = len(self._variables)
+        outer_count = len(self._variables)
         found: list[Part] = []
         while self._next < len(self._parts):
             part = self._parts[self._next]
@@ -129,14 +129,14 @@ class _Parser:
             word = part.tokens[0].text if part.tokens and part.tokens[0].kind == "word" else ""
             if word in ("end", "else"):
                 self._next -= 1
-                return self._ended(found, known), word
+                return self._ended(found, outer_count), word
             if word == "define":
                 self._define(part.tokens[1:])
             else:
                 found.append(self._statement(word, part.tokens))
         if is_inner:
             raise TemplateError("unexpected end: {{end}} is missing")
-        return self._ended(found, known), ""
+        return self._ended(found, outer_count), ""
 
     def _ended(self, found: list[Part], known: int) -> Body:
         del self._variables[known:]
@@ -173,8 +173,8 @@ class _Parser:
         return Call(name, pipeline, self._templates)
 
     def _read_template(self, name: str) -> None:
-        """Read a body that sees no variables of its surroundings. An empty one does not replace
-        another."""
+        """Read the body of a template, which sees no variables of the text around it. An empty one
+        does not replace another of the same name."""
         variables, loops = self._variables, self._loops
         self._variables, self._loops = ["$"], 0
         body, ended = self.body()
@@ -187,7 +187,7 @@ class _Parser:
             self._templates[name] = body
 
     def _block(self, word: str, tokens: list[_Token]) -> Block:
-        known = len(self._variables)
+        outer_count = len(self._variables)
         pipeline = self._pipeline(tokens, in_range=word == "range")
         self._loops += word == "range"
         body, ended = self.body()
@@ -201,7 +201,7 @@ class _Parser:
             self._action_tokens()
             if ended != "end":
                 raise TemplateError("unexpected {{else}}")
-        del self._variables[known:]
+        del self._variables[outer_count:]
         return Block(word, pipeline, body, otherwise)
 
     def _action_tokens(self) -> list[_Token]:
@@ -346,7 +346,7 @@ def _number(text: str) -> float:
 
 
 def _character(text: str) -> str:
-    """What stands between the quotes of a character, as a string has it."""
+    """The text between the quotes of a character constant, in the notation of a string."""
     return {'"': '\\"', "\\'": "'"}.get(text[1:-1], text[1:-1])
 
 

@@ -14,11 +14,11 @@ from fairlead.codec.messages.writer import NoMessage, by_number
 from fairlead.codec.protobuf_wire import BYTES, FIXED64
 from fairlead.codec.types.decode import (
     Alternatives,
-    Always,
+    PresentField,
     alternatives_of,
     decoder_for,
     drops_zero,
-    required_fields,
+    present_fields,
 )
 from fairlead.codec.types.model import Embedded, Field, ListOf, MapOf, Presence, Scalar, Struct
 from fairlead.codec.types.scalars import Decoder
@@ -69,7 +69,7 @@ class Message:
         self.struct = struct
         self.decodes = decodes
         self.is_known = False
-        self.always: list[Always] = []  # the always present fields of an object
+        self.always: list[PresentField] = []  # the always present fields of an object
         self.numbered: dict[int, Part] = {}
         self.parts: list[Part | None] = []  # by field key, None for unknown keys
 
@@ -93,7 +93,7 @@ def build_layout(message: Message) -> None:
     }
     message.parts = [parts.get(head) for head in range(max(parts, default=0) + 1)]
     if decodes:
-        message.always = required_fields(message.struct)
+        message.always = present_fields(message.struct)
     message.is_known = True
 
 
@@ -147,7 +147,7 @@ def _drops_zero(field: Field) -> bool:
 
 
 def _scalar_reader(element: Scalar, decodes: bool) -> Read:
-    """The function that reads one value from its bytes or number."""
+    """The function that decodes one value from its bytes or number."""
     return _read_shallow if decodes and element.is_opaque else SCALARS[element.name].read
 
 

@@ -40,7 +40,7 @@ from fairlead.codec.protobuf_wire import (
     packed,
     signed,
 )
-from fairlead.codec.types.decode import fill
+from fairlead.codec.types.decode import fill_present_fields
 from fairlead.codec.types.model import Struct
 from fairlead.codec.types.scalars import DecodeNotes
 
@@ -69,7 +69,7 @@ def _reader(message: Message) -> Read:
             _read(message, raw, 0, len(raw), out, 0)
         except IndexError:
             raise _unexpected_end() from None
-        fill(message.always, out)
+        fill_present_fields(message.always, out)
         return out
 
     return read
@@ -232,7 +232,7 @@ def _struct(part: Part, raw: bytes, start: int, end: int, depth: int) -> Any:
     item: dict[str, Any] = {}
     _read(message, raw, start, end, item, depth + 1)
     if message.always:
-        fill(message.always, item)
+        fill_present_fields(message.always, item)
     return item if part.alternatives is None else part.alternatives.gathered(item)
 
 

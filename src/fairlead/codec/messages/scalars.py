@@ -28,7 +28,8 @@ from fairlead.codec.protobuf_wire import (
     signed,
     varint,
 )
-from fairlead.codec.types.times import format_micro_time, format_time, parse_duration, parse_time
+from fairlead.codec.types.durations import parse_duration
+from fairlead.codec.types.times import format_micro_time, format_time, parse_time
 
 _EPOCH, _SECOND = datetime.fromtimestamp(0, UTC), timedelta(seconds=1)
 

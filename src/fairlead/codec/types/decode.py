@@ -126,7 +126,7 @@ def _field_decoder(field: Field) -> Decoder:
 
 
 def decoder_for(node: Type) -> Decoder:
-    """The decoder of any type."""
+    """The decoder of values of a type."""
     if isinstance(node, Scalar):
         return SCALARS[node.name]
     if isinstance(node, ListOf):
@@ -189,7 +189,7 @@ def first_unreadable(node: Type, value: Any) -> DecodeError | None:
 
 # Values that are stored unchanged: strings, booleans and 32-bit integers. All others go to the
 # decoder of the field.
-_LOOKED_AT: Final = 0
+_DECODED: Final = 0
 _TEXT: Final = 1
 _SWITCH: Final = 2
 _NUMBER: Final = 3
@@ -209,13 +209,13 @@ class _Row:
     def __init__(self, field: Field) -> None:
         kind = field.type
         self.name = sys.intern(field.name)
-        self.kept = _KEPT.get(kind.name, _LOOKED_AT) if isinstance(kind, Scalar) else _LOOKED_AT
+        self.kept = _KEPT.get(kind.name, _DECODED) if isinstance(kind, Scalar) else _DECODED
         self.drops_zero = drops_zero(field)
         self.decoder = _field_decoder(field)
 
 
 @final
-class Always:
+class PresentField:
     """An always present field, and its value if it is not given."""
 
     def __init__(self, field: Field) -> None:
@@ -243,12 +243,12 @@ def _is_always(field: Field) -> bool:
     return field.presence in (Presence.ALWAYS, Presence.NULLABLE)
 
 
-def required_fields(struct: Struct) -> list[Always]:
+def present_fields(struct: Struct) -> list[PresentField]:
     """The fields of a struct that are always present."""
-    return [Always(field) for field in struct.fields.values() if _is_always(field)]
+    return [PresentField(field) for field in struct.fields.values() if _is_always(field)]
 
 
-def fill(always: list[Always], out: dict[str, Any]) -> None:
+def fill_present_fields(always: list[PresentField], out: dict[str, Any]) -> None:
     """Add the always present fields that a struct lacks."""
     for field in always:
         if out.get(field.name) is None:
@@ -262,7 +262,7 @@ def drops_zero(field: Field) -> bool:
     return field.presence is Presence.OMITTED and not is_struct_like(field.type)
 
 
-class Remembering(dict[str, Any]):
+class WithEmptyFields(dict[str, Any]):
     """A decoded struct whose empty maps and lists were dropped: `empty` holds their names."""
 
     def __init__(self, fields: dict[str, Any], empty: tuple[str, ...]) -> None:
@@ -278,13 +278,13 @@ class _Fields(Decoder):
         self.struct = struct
         self.remembers_empty = struct.name in SHOWN_WHEN_EMPTY
         self.rows: dict[str, _Row] = {}
-        self.always: list[Always] = []
+        self.always: list[PresentField] = []
         self.ready = False
 
     def prepare(self) -> None:
         """Called on first use, because types may refer to themselves; in any thread."""
         self.rows = {name: _Row(field) for name, field in self.struct.fields.items()}
-        self.always = required_fields(self.struct)
+        self.always = present_fields(self.struct)
         metadata = self.struct.fields.get("metadata")
         if self.struct.name == "PodTemplateSpec" and metadata and isinstance(metadata.type, Struct):
             decoder = _Fields(metadata.type)
@@ -317,12 +317,12 @@ class _Fields(Decoder):
                 if item or not row.drops_zero:
                     out[row.name] = item
         notes.texts += texts
-        fill(self.always, out)
+        fill_present_fields(self.always, out)
         return out
 
     def take(self, row: _Row, item: Any, out: dict[str, Any], notes: DecodeNotes) -> dict[str, Any]:
-        """Decode a field into the struct. Returns the struct, or a `Remembering` copy of it if a
-        dropped empty map or list must be recorded."""
+        """Decode a field into the struct. Returns the struct, or a `WithEmptyFields` copy of it if
+        a dropped empty map or list must be recorded."""
         try:
             item = row.decoder.decode(item, notes)
         except DecodeError as error:
@@ -331,7 +331,7 @@ class _Fields(Decoder):
         if item or not row.drops_zero:
             out[row.name] = item
         elif self.remembers_empty and (item == {} or item == []):
-            return Remembering(out, (*getattr(out, "empty", ()), row.name))
+            return WithEmptyFields(out, (*getattr(out, "empty", ()), row.name))
         return out
 
 

@@ -17,7 +17,7 @@ from fairlead.codec.types import builtin
 from fairlead.codec.types.model import Struct
 
 COMMON = "meta/v1"
-_LONG = ("core/v1", COMMON)
+_LARGE_TABLES = ("core/v1", COMMON)
 
 
 @dataclass(slots=True)
@@ -51,9 +51,9 @@ class Texts:
         self._tables: dict[str, _Table] = {}
         self._blocks: dict[tuple[str, str], list[_Block]] = {}
 
-    def read_long(self) -> None:
+    def load_large_tables(self) -> None:
         """Load the large tables ahead of their first use; in any thread."""
-        for name in _LONG:
+        for name in _LARGE_TABLES:
             self._table(name)
 
     def of_type(self, struct: Struct) -> str:

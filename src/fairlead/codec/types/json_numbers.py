@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 LIMIT = 2**63
-_SAFE = 2**53 - 1  # up to here a double represents every integer exactly
+_MAX_EXACT = 2**53 - 1  # up to here a double represents every integer exactly
 
 
 def plain_number(value: Any) -> Any:
@@ -32,4 +32,4 @@ def plain(value: Any) -> Any:
 
 def is_integer(value: float) -> bool:
     """Whether a double counts as an integer."""
-    return -_SAFE <= value <= _SAFE and value.is_integer()
+    return -_MAX_EXACT <= value <= _MAX_EXACT and value.is_integer()

@@ -17,15 +17,16 @@ T = TypeVar("T")
 MAX_CACHED: Final = 512
 MAX_ENTRY_BYTES: Final = 32 * 1024
 MAX_BYTES: Final = 8 * 1024 * 1024
-MISSES: Final = 32  # in a row, after which the cache is sampled
-RESTING: Final = 16  # of this many contents one is looked up while the cache is sampled
+MISSES_BEFORE_SAMPLING: Final = 32  # in a row, after which the cache is sampled
+SAMPLING_INTERVAL: Final = 16  # of this many contents one is looked up while the cache is sampled
 
 
 class ContentCache(Generic[T]):
     """Caches values by content, the newest few. Cached values must never be changed.
 
-    If contents do not repeat, the cache only costs time: after `MISSES` misses in a row it looks up
-    only one of `RESTING` contents, until a lookup hits again. `name` is the name of its metrics.
+    If contents do not repeat, the cache only costs time: after `MISSES_BEFORE_SAMPLING` misses in a
+    row it looks up only one of `SAMPLING_INTERVAL` contents, until a lookup hits again. `name` is
+    the name of its metrics.
     """
 
     def __init__(self, name: str) -> None:
@@ -36,9 +37,9 @@ class ContentCache(Generic[T]):
 
     def key(self, content: Any) -> bytes | None:
         """The key of a content; None if this content is not looked up."""
-        if self._missed >= MISSES:
+        if self._missed >= MISSES_BEFORE_SAMPLING:
             self._missed += 1
-            if self._missed % RESTING:
+            if self._missed % SAMPLING_INTERVAL:
                 return None
         try:
             return orjson.dumps(content)

@@ -57,7 +57,7 @@ class DecodeError(ValueError):
         """End `fields` at a value that has one of several types. The last step has no name in
         JSON."""
         self._whole_path.pop()
-        self._wants_struct = True  # the outermost one is told
+        self._wants_struct = True  # the message names the outermost struct
         if self._in_alternative:
             return
         self._in_alternative = True
@@ -133,7 +133,7 @@ class Number(float):
 
 
 def mismatch(value: Any, expected: str | Type, form: str = "scalar") -> DecodeError:
-    """The error for a value of another form than the expected one: scalar, text (for types that are
+    """The error for a value that has not the expected `form`: scalar, text (for types that are
     parsed from text), slice, map or struct."""
     home, name = ("", expected) if isinstance(expected, str) else _home_and_name(expected)
     error = DecodeError(f"{json_kind(value)} of type {name}", wants_place=True, home=home)

@@ -1,4 +1,4 @@
-"""Structs of which the reference shows or keeps empty lists and maps that a client sent."""
+"""The structs whose empty lists and maps, if a client sent them, the reference shows or keeps."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from unicodedata import category
 from urllib.parse import urlsplit
 
 from fairlead.base.patterns import matcher
+from fairlead.codec.types.durations import DurationError, parse_duration
 from fairlead.codec.types.names import dns_label, dns_subdomain
-from fairlead.codec.types.times import DurationError, parse_duration
 
 IsOf = Callable[[str], bool]
 

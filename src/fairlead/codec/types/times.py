@@ -7,12 +7,10 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-import orjson
-
 from fairlead.base.clock import time
 
 _SECONDS: Final = r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
-_EVIDENT: Final = re.compile(  # only days that every month has
+_USUAL_LAYOUT: Final = re.compile(  # only days that every month has
     r"\A[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ\Z",
     re.ASCII,
 )
@@ -47,7 +45,7 @@ def format_micro_time(moment: datetime) -> str:
 
 
 def canonical_time(text: str) -> str:
-    if _EVIDENT.match(text):
+    if _USUAL_LAYOUT.match(text):
         return text
     moment = parse_time(text)
     return text if _CANONICAL.match(text) else format_time(moment)
@@ -101,52 +99,6 @@ def new_uid() -> str:
         _drawn.extend(many[start : start + 32] for start in range(32, len(many), 32))
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
-
-
-# Durations such as `1h30m`, as flags, query parameters and schedules write them.
-
-_UNITS: Final = {
-    "ns": 1e-9,
-    "us": 1e-6,
-    "µs": 1e-6,
-    "μs": 1e-6,
-    "ms": 1e-3,
-    "s": 1,
-    "m": 60,
-    "h": 3600,
-}
-_PART: Final = re.compile(r"([0-9]*\.?[0-9]*)([^0-9.]*)")
-_MAX_SECONDS: Final = 2**63 / 1e9
-
-
-class DurationError(ValueError):
-    """Text that is not a duration; the message says why."""
-
-
-def parse_duration(text: str) -> float:
-    """A duration in seconds; raises DurationError."""
-    shown = orjson.dumps(text).decode()
-    rest = text[1:] if text[:1] in ("+", "-") else text
-    if rest == "0":
-        return 0
-    if not rest:
-        raise DurationError(f"time: invalid duration {shown}")
-    seconds, position = 0.0, 0
-    while position < len(rest):
-        match = _PART.match(rest, position)
-        number, unit = match.groups() if match else ("", "")
-        if number in ("", "."):
-            raise DurationError(f"time: invalid duration {shown}")
-        if not unit:
-            raise DurationError(f"time: missing unit in duration {shown}")
-        if unit not in _UNITS:
-            unit = orjson.dumps(unit).decode()
-            raise DurationError(f"time: unknown unit {unit} in duration {shown}")
-        seconds += float(number) * _UNITS[unit]
-        position += len(number) + len(unit)
-    if seconds > _MAX_SECONDS:
-        raise DurationError(f"time: invalid duration {shown}")
-    return -seconds if text[0] == "-" else seconds
 
 
 # Durations and ages as tables and commands show them.

@@ -42,7 +42,7 @@ class Availability:
         }
 
     def _changed(self, change: Change) -> Iterable[str]:
-        """Ignores events of this controller's own status writes."""
+        """The key of an APIService, unless the event is a status write of this controller."""
         if change.before is not None and change.after is not None:
             before, after = change.before.object(), change.after.object()
             written = _condition(after)
@@ -65,7 +65,7 @@ class Availability:
             self._forget(key)
             return None
         extension = extension_of(service)
-        result = ProbeResult(*LOCAL) if extension is None else await self._prober.judge(extension)
+        result = ProbeResult(*LOCAL) if extension is None else await self._prober.probe(extension)
         written = await self._write_condition(key, service, result)
         UNAVAILABLE.set(0 if result.is_available else 1, of=(key,))
         if not written or extension is None:
@@ -84,7 +84,7 @@ class Availability:
     async def _write_condition(self, key: str, service: Object, result: ProbeResult) -> bool:
         """Write the condition if it changed; returns False if the spec changed meanwhile."""
         before = _condition(service)
-        new = self._written[key] = _following(before, result)
+        new = self._written[key] = _next_condition(before, result)
         if new != before:
             written = await self._client.change(
                 API_SERVICES, "", key, _writing(service, new), "status"
@@ -107,7 +107,7 @@ def _condition(value: Object) -> Object:
     return next((condition for condition in listed if condition["type"] == "Available"), {})
 
 
-def _following(before: Object, result: ProbeResult) -> Object:
+def _next_condition(before: Object, result: ProbeResult) -> Object:
     """The new condition; keeps the transition time if the status is unchanged."""
     new = availability(result.status, result.reason, result.message)
     if before.get("status") == result.status and before.get("lastTransitionTime"):

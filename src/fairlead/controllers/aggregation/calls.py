@@ -17,23 +17,23 @@ Field = tuple[bytes, bytes]
 Header = tuple[str, str]
 USER, UID, GROUP = b"x-remote-user", b"x-remote-uid", b"x-remote-group"
 EXTRA_PREFIX = "x-remote-extra-"
-_OF_NAMES = "!#$&'*+-.^_`|~"  # allowed in header names beside letters and digits (RFC 9110)
+_NAME_SYMBOLS = "!#$&'*+-.^_`|~"  # allowed in header names beside letters and digits (RFC 9110)
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f]|\A\s|\s\Z")
 
-# The users of this server's own requests: for discovery and for OpenAPI documents.
+# The users as whom this server requests discovery and OpenAPI documents.
 DISCOVERER = User("system:kube-aggregator", "", (MASTERS,))
 DESCRIBER = User("system:aggregator")
 
 
 def identity_fields(user: User, *, with_uid: bool = False) -> list[Field]:
-    """The headers that carry a user, which an extension server trusts because of our client
-    certificate. Raises CallError if a name contains control characters or has surrounding spaces,
-    which the other side would strip."""
+    """The headers that carry a user; an extension server trusts them because of our client
+    certificate. Raises CallError for a name with control characters, or with surrounding spaces,
+    which the extension server would strip."""
     fields = [(USER, user.name), *((GROUP, group) for group in user.groups)]
     if with_uid and user.uid:
         fields.append((UID, user.uid))
     for key, values in user.extra.items():
-        name = (EXTRA_PREFIX + quote(key, safe=_OF_NAMES)).encode()
+        name = (EXTRA_PREFIX + quote(key, safe=_NAME_SYMBOLS)).encode()
         fields += ((name, value) for value in values)
     if any(_UNSAFE.search(value) for _, value in fields):
         raise CallError("the user has a name that cannot be sent to another server")
@@ -61,7 +61,7 @@ class ExtensionCalls:
         own = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
         try:
             async with asyncio.timeout(timeout):
-                link = await self._links.to(extension, self._links.trust(extension))
+                link = await self._links.link_to(extension, self._links.trust(extension))
                 fields = [
                     (b"host", str(link.route).encode()),
                     (b"user-agent", b"fairlead"),

@@ -18,9 +18,9 @@ from fairlead.controllers.queue import WorkQueue
 from fairlead.wire.outgoing.response import CallError, check_success
 
 _WORKERS = 4
-_SECONDS = 5.0  # timeout of a request
+_TIMEOUT = 5.0  # timeout of a request
 _MAX_BYTES = 2 * 1024 * 1024
-_LONG = 64 * 1024  # bytes; longer answers are parsed in a thread
+_MAX_BYTES_ON_LOOP = 64 * 1024  # bytes; longer answers are parsed in a thread
 _FRESH_FOR, _FIRST_PAUSE = 60.0, 0.5
 _JSON = (("accept", "application/json"),)
 _UNKNOWN = Elsewhere((), is_current=False)
@@ -43,8 +43,8 @@ class RemoteResources:
         extension = self._extensions.serving(group, version)
         if extension is None:
             return None
-        known = self._known.get(extension.name, _UNKNOWN)
-        return known if extension.available else known._replace(is_current=False)
+        entry = self._known.get(extension.name, _UNKNOWN)
+        return entry if extension.available else entry._replace(is_current=False)
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -94,11 +94,11 @@ class RemoteResources:
     async def _fetch(self, extension: Extension) -> list[dict[str, Any]]:
         """The entries of the APIResourceList; raises CallError."""
         answer = await self._calls.fetch(
-            extension, extension.path, headers=_JSON, timeout=_SECONDS, maximum=_MAX_BYTES
+            extension, extension.path, headers=_JSON, timeout=_TIMEOUT, maximum=_MAX_BYTES
         )
         check_success(answer)
         content = answer.content
-        if len(content) > _LONG:
+        if len(content) > _MAX_BYTES_ON_LOOP:
             return await asyncio.to_thread(_parsed, content)
         return _parsed(content)
 

@@ -33,7 +33,7 @@ class Links:
 
     def _changed(self, name: str) -> None:
         extension = self._extensions.named(name)
-        if extension is None or not self._trust.knows(extension):
+        if extension is None or not self._trust.is_current(extension):
             self._trust.forget(name)
             _, pool = self._open.pop(name, (None, None))
             if pool is not None:
@@ -43,7 +43,7 @@ class Links:
         """The TLS context for an extension server; raises CallError."""
         return self._trust.context(extension)
 
-    async def to(self, extension: Extension, context: SSLContext) -> Link:
+    async def link_to(self, extension: Extension, context: SSLContext) -> Link:
         """The address and pool of an extension server. Raises CallError if its service cannot be
         resolved."""
         address = extension.service_namespace, extension.service_name, extension.service_port

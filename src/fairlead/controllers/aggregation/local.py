@@ -65,7 +65,8 @@ class LocalVersions:
         return Registration(f"{version}.{group}", group, version, *priorities)
 
     def is_builtin(self, group: str, version: str) -> bool:
-        """Whether only this server serves it, and without a CustomResourceDefinition."""
+        """Whether this server serves a group version itself, and not for a
+        CustomResourceDefinition."""
         served = self._resources.groups.get(group, {}).get(version)
         return served is not None and not served.is_replaceable and not _is_custom(served)
 
@@ -104,7 +105,7 @@ class LocalVersions:
 
 
 def _is_custom(group_version: GroupVersion) -> bool:
-    """Whether a version exists for definitions. Checks one resource only: there may be
+    """Whether definitions brought a version. Checks only one of its resources, which may be
     thousands."""
     return all(
         resource.custom is not None for resource in islice(group_version.resources.values(), 1)

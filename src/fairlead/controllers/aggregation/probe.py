@@ -45,16 +45,16 @@ class Prober:
         self._services = services
         self._calls = calls
 
-    async def judge(self, extension: Extension) -> ProbeResult:
+    async def probe(self, extension: Extension) -> ProbeResult:
         service = extension.service_namespace, extension.service_name, extension.service_port
         if self._services.mapped(*service) is None:
-            wrong = self._look(*service)
-            if wrong is not None:
-                return wrong
-        return await self._ask(extension)
+            failure = self._check_service(*service)
+            if failure is not None:
+                return failure
+        return await self._send_attempts(extension)
 
-    def _look(self, namespace: str, name: str, port: int) -> ProbeResult | None:
-        """Check a Service without sending a request; None if nothing is wrong."""
+    def _check_service(self, namespace: str, name: str, port: int) -> ProbeResult | None:
+        """Check a Service and its Endpoints without sending a request; None if both are usable."""
         service_text = f'service/{name} in "{namespace}"'
         service = self._find(SERVICES, namespace, name)
         if service is None:
@@ -80,18 +80,18 @@ class Prober:
             return ProbeResult("False", "MissingEndpoints", message)
         return None
 
-    async def _ask(self, extension: Extension) -> ProbeResult:
+    async def _send_attempts(self, extension: Extension) -> ProbeResult:
         """Send up to five overlapping attempts; the first success wins."""
-        failure, begun = "", 0
+        failure, started = "", 0
         running: set[asyncio.Task[str]] = set()
         try:
-            while running or begun < _ATTEMPTS:
-                if begun < _ATTEMPTS:
+            while running or started < _ATTEMPTS:
+                if started < _ATTEMPTS:
                     running.add(asyncio.create_task(self._attempt(extension)))
-                    begun += 1
+                    started += 1
                 finished, running = await asyncio.wait(
                     running,
-                    timeout=_HEAD_START if begun < _ATTEMPTS else None,
+                    timeout=_HEAD_START if started < _ATTEMPTS else None,
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 for task in finished:

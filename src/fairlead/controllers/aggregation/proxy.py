@@ -77,7 +77,7 @@ class ExtensionProxy:
         except CallError as error:
             return _error(500, str(error))
         try:
-            link = await self._links.to(extension, context)
+            link = await self._links.link_to(extension, context)
         except CallError as error:
             logger.warning("an extension server cannot be reached", name=extension.name, err=error)
             return _error(503, "service unavailable")
@@ -87,8 +87,8 @@ class ExtensionProxy:
             return _error(503, str(error))
         except CallError as error:
             changes = requested_protocol(request)
-            what = "error dialing backend" if changes else "error trying to reach service"
-            return _error(503, f"{what}: {error}")
+            summary = "error dialing backend" if changes else "error trying to reach service"
+            return _error(503, f"{summary}: {error}")
 
     async def _passed(self, link: Link, request: Request) -> Answer:
         if is_long_running(request.target):

@@ -42,9 +42,9 @@ class LocalServices:
             return
         existing = self._client.collection(API_SERVICES).current("")
         self._existing_at_start = frozenset(version.key for version in existing)
-        await asyncio.gather(*map(self._settle, self._local.builtin()))
+        await asyncio.gather(*map(self._sync_with_retries, self._local.builtin()))
 
-    async def _settle(self, name: str) -> None:
+    async def _sync_with_retries(self, name: str) -> None:
         """Sync with retries after conflicts: another server may do the same."""
         for _ in range(_ATTEMPTS - 1):
             try:
@@ -80,24 +80,24 @@ class LocalServices:
         elif registration is not None:
             if label in (_ALWAYS, _AT_START):
                 if "service" in service["spec"] and self._local.is_replaceable(key):
-                    await self._give_up(service)
+                    await self._release(service)
                 else:
                     await self._correct(service, registration)
-        elif label == _ALWAYS or (label == _AT_START and self._was_left(key)):
+        elif label == _ALWAYS or (label == _AT_START and self._existed_at_start(key)):
             options = DeleteOptions(uid=service["metadata"]["uid"])
             await self._client.delete(API_SERVICES, "", key, options)
         self._synced.add(key)
         return None
 
-    def _was_left(self, key: str) -> bool:
-        """Whether it existed before this start and has not been synced since."""
+    def _existed_at_start(self, key: str) -> bool:
+        """Whether an APIService existed before this start and has not been synced since."""
         return key in self._existing_at_start and key not in self._synced
 
     async def _create(self, registration: Registration, label: str) -> None:
         metadata = {"name": registration.name, "labels": {self._label: label}}
         await self._client.create(API_SERVICES, {"metadata": metadata, "spec": _spec(registration)})
 
-    async def _give_up(self, service: Object) -> None:
+    async def _release(self, service: Object) -> None:
         """Leave an APIService to the user who registered another server with it."""
         metadata = service["metadata"]
         labels = {name: text for name, text in metadata["labels"].items() if name != self._label}

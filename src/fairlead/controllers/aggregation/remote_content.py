@@ -26,7 +26,7 @@ from fairlead.wire.outgoing.response import WORDS, CallError, check_success
 
 Object = dict[str, Any]
 
-_SECONDS = 30.0
+_TIMEOUT = 30.0
 _PAGE = 500
 _MAX_CONCURRENT = 10
 _NOT_THERE = (404, 405)  # the resource or the verb does not exist
@@ -74,7 +74,7 @@ class RemoteContent:
 
         async def empty_one(resource: _Resource) -> None:
             async with room:
-                await self._empty(user, resource, namespace, remains)
+                await self._delete_content(user, resource, namespace, remains)
 
         await asyncio.gather(*map(empty_one, resources))
 
@@ -118,7 +118,7 @@ class RemoteContent:
             undiscovered[f"{group}/{version}"] = str(error)
             return []
 
-    async def _empty(
+    async def _delete_content(
         self, user: User, resource: _Resource, namespace: str, remains: Remains
     ) -> None:
         """List, delete, and list again to record what remains."""
@@ -156,14 +156,14 @@ class RemoteContent:
         self, user: User, resource: _Resource, namespace: str, items: list[Object]
     ) -> None:
         """Delete the collection if supported, else one by one."""
-        if "deletecollection" in resource.verbs and await self._gone(
+        if "deletecollection" in resource.verbs and await self._send_delete(
             user, resource, resource.path(namespace)
         ):
             return
         for name in _names(items):
-            await self._gone(user, resource, resource.path(namespace, name))
+            await self._send_delete(user, resource, resource.path(namespace, name))
 
-    async def _gone(self, user: User, resource: _Resource, path: str) -> bool:
+    async def _send_delete(self, user: User, resource: _Resource, path: str) -> bool:
         """Send a DELETE; False if the resource or verb does not exist."""
         try:
             await self._call(user, resource.extension, "DELETE", path, body=_DELETE)
@@ -194,7 +194,7 @@ class RemoteContent:
                 method=method,
                 headers=headers,
                 body=body,
-                timeout=_SECONDS,
+                timeout=_TIMEOUT,
             )
         except CallError:
             raise CallError(WORDS[503], 503, retryable=True) from None

@@ -25,40 +25,40 @@ class ProxyTrust:
     def __init__(self, certificate: Path | None = None, key: Path | None = None) -> None:
         self._files = (certificate, key) if certificate is not None and key is not None else None
         self._stamps: object = None
-        self._next_look = 0.0
+        self._next_check = 0.0
         self._contexts: dict[str, tuple[Extension, ssl.SSLContext]] = {}
 
     def context(self, extension: Extension) -> ssl.SSLContext:
         """The TLS context, the same object until something changes; raises CallError."""
-        self._look_at_files()
-        if not self.knows(extension):
+        self._check_files()
+        if not self.is_current(extension):
             self._contexts[extension.name] = extension, self._new_context(extension)
         return self._contexts[extension.name][1]
 
-    def _look_at_files(self) -> None:
+    def _check_files(self) -> None:
         now = monotonic()
-        if now < self._next_look:
+        if now < self._next_check:
             return
-        self._next_look = now + _POLL_INTERVAL
+        self._next_check = now + _POLL_INTERVAL
         stamps = [stamp(path) for path in self._files or ()]
-        if stamps != self._stamps and self._can_be_shown():
+        if stamps != self._stamps and self._are_loadable():
             self._contexts.clear()
             self._stamps = stamps
 
-    def _can_be_shown(self) -> bool:
+    def _are_loadable(self) -> bool:
         """Whether the files can be loaded. While they are being replaced, the old ones stay in
         use."""
         try:
-            self._show_in(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+            self._load_into(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
         except CallError as error:
             logger.warning("cannot load the client certificate for extension servers", err=error)
             return False
         return True
 
-    def knows(self, extension: Extension) -> bool:
+    def is_current(self, extension: Extension) -> bool:
         """Whether address and TLS settings of an extension are unchanged."""
         previous, _ = self._contexts.get(extension.name) or (None, None)
-        return previous is not None and _asks_for(previous) == _asks_for(extension)
+        return previous is not None and _tls_settings(previous) == _tls_settings(extension)
 
     def forget(self, name: str) -> None:
         """Drop the context of an extension that is gone."""
@@ -66,10 +66,10 @@ class ProxyTrust:
 
     def _new_context(self, extension: Extension) -> ssl.SSLContext:
         context = unchecked() if extension.insecure else trusting_bundle(extension.ca_bundle)
-        self._show_in(context)
+        self._load_into(context)
         return context
 
-    def _show_in(self, context: ssl.SSLContext) -> None:
+    def _load_into(self, context: ssl.SSLContext) -> None:
         if self._files is None:
             return
         try:
@@ -78,5 +78,5 @@ class ProxyTrust:
             raise CallError(f"the proxy's client certificate cannot be used: {error}") from None
 
 
-def _asks_for(extension: Extension) -> tuple[str, int, str, bool]:
+def _tls_settings(extension: Extension) -> tuple[str, int, str, bool]:
     return extension.host, extension.service_port, extension.ca_bundle, extension.insecure

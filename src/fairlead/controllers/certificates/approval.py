@@ -37,7 +37,7 @@ class _ApprovalRule(NamedTuple):
     message: str
 
 
-_OWN = _ApprovalRule(
+_OWN_RULE = _ApprovalRule(
     "selfnodeclient",
     "Auto approving self kubelet client certificate after SubjectAccessReview.",
 )
@@ -105,7 +105,7 @@ class CertificateApprover:
             return []
         if spec["signerName"] != self._signer or self._rule(content, spec["usages"]):
             return []
-        return [_OWN, _ANY] if spec.get("username") == content.common_name else [_ANY]
+        return [_OWN_RULE, _ANY] if spec.get("username") == content.common_name else [_ANY]
 
     async def _may(self, request: Object, right: str) -> bool:
         spec = request["spec"]

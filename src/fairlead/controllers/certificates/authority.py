@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 logger = Logger("fairlead.controllers")
 
 _BACK_DATED = timedelta(minutes=5)  # tolerance for clients with slow clocks
-_SHORT = timedelta(hours=8)  # shorter lifetimes are not reduced by the back-dating
+_SHORT_LIFETIME = timedelta(hours=8)  # shorter lifetimes are not reduced by the back-dating
 _MAX_BYTES = 1024 * 1024
 
 _KEY_USAGES = {
@@ -160,7 +160,7 @@ def _period(lifetime: timedelta, last: datetime) -> tuple[datetime, datetime]:
     now = clock.now().replace(microsecond=0)
     if now >= last:
         raise Expired(f"the signer has expired: NotAfter={last:%Y-%m-%d %H:%M:%S} UTC")
-    end = now + lifetime if lifetime < _SHORT else now + lifetime - _BACK_DATED
+    end = now + lifetime if lifetime < _SHORT_LIFETIME else now + lifetime - _BACK_DATED
     return now - _BACK_DATED, min(end, last)
 
 

@@ -52,7 +52,7 @@ class CertificateCleaner:
         return None
 
     def _ends(self, request: Object) -> Iterable[float]:
-        """Times after which it is to be deleted."""
+        """The times after which a request is to be deleted."""
         conditions = conditions_of(request)
         if not conditions:
             yield _seconds(request["metadata"]["creationTimestamp"]) + _PENDING_SECONDS

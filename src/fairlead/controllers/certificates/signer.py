@@ -33,8 +33,8 @@ _TOO_LARGE = 413
 
 
 class CertificateSigner:
-    """Keys are names of requests. `authorities` are by signer name; `lifetime` is the default and
-    maximum."""
+    """Keys are names of requests. `authorities` maps names of signers to their CAs; `lifetime` is
+    the default and maximum lifetime of certificates."""
 
     name = "csrsigning"
     workers = 2

@@ -24,7 +24,7 @@ def certificate_of(request: Object) -> str:
 
 
 def is_undecided(request: Object) -> bool:
-    """Whether it is neither approved nor denied nor signed."""
+    """Whether a request has no decision yet: it is not approved, denied or signed."""
     decided = of_type(request, APPROVED) or of_type(request, DENIED)
     return not decided and not certificate_of(request)
 

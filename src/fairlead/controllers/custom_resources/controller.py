@@ -30,7 +30,7 @@ from fairlead.resources.custom.definition import Definition
 from fairlead.resources.custom.registry import DEFINITIONS, Registry
 from fairlead.storage.version import Change
 
-_LOOK_AGAIN = 1.0  # polling interval if the objects are not served and cannot be watched
+_POLL_INTERVAL = 1.0  # polling interval if the objects are not served and cannot be watched
 _REMOVAL_TIMEOUT = 60.0  # seconds until remaining objects are reported as a failure
 
 
@@ -74,7 +74,7 @@ class DefinitionController:
             self._unfollow(key)
             return None
         if value["metadata"].get("deletionTimestamp"):
-            return await self._end(value)
+            return await self._finalize(value)
         described = self._described(value)
         if described["status"] != value["status"]:
             await self._write(key, self._described)
@@ -103,7 +103,7 @@ class DefinitionController:
     async def _write(self, name: str, change: Callable[[Object], Object]) -> None:
         await self._client.change(DEFINITIONS, "", name, change, "status")
 
-    async def _end(self, value: Object) -> float | None:
+    async def _finalize(self, value: Object) -> float | None:
         """Delete the objects; remove the finalizer when none are left. Returns the seconds until
         the next check."""
         name = value["metadata"]["name"]
@@ -117,7 +117,7 @@ class DefinitionController:
         if self._is_empty(name):
             await self._finish(name, "InstanceDeletionCompleted", "removed all instances")
             return None
-        pause = _LOOK_AGAIN if problem or not is_followed else None
+        pause = _POLL_INTERVAL if problem or not is_followed else None
         patience = _REMOVAL_TIMEOUT - _seconds_since(value)
         if not problem and patience <= 0:
             problem = (

@@ -1,8 +1,8 @@
 """Chooses devices for the requests of claims on one node, by backtracking.
 
 A device fits a request if all selectors of its class and of the request match, its taints are
-tolerated and nobody else uses it. Constraints hold for the devices of several requests of a claim.
-The work draws from the meter, so that it ends wherever it runs; see `base/budget.py`.
+tolerated and it is free. Constraints hold for the devices of several requests of a claim. The work
+draws from the meter, so that it ends wherever it runs; see `base/budget.py`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class AllocationError(Exception):
 
 
 class AllocationTimeout(AllocationError):
-    """The search takes too long. A later one may succeed."""
+    """The search took too long. A later search may succeed."""
 
 
 class Matcher:
@@ -53,9 +53,9 @@ class Matcher:
         tolerations = request.get("tolerations") or ()
         of_class = self._classes[request["deviceClassName"]]["spec"].get("selectors") or ()
         expressions = tuple(
-            each["cel"]["expression"]
-            for each in (*of_class, *(request.get("selectors") or ()))
-            if each.get("cel") is not None
+            selector["cel"]["expression"]
+            for selector in (*of_class, *(request.get("selectors") or ()))
+            if selector.get("cel") is not None
         )
         return [
             device
@@ -106,17 +106,19 @@ class Allocator:
         constraints: list[list[Constraint]] = []
         for index, claim in enumerate(claims):
             devices = claim["spec"]["devices"]
-            own = [self._alternatives(index, each) for each in devices["requests"] or ()]
+            own = [self._alternatives(index, request) for request in devices["requests"] or ()]
             requests += own
-            constraints.append([Constraint(each, own) for each in devices.get("constraints") or ()])
-        can_hold = all(each.can_hold() for group in constraints for each in group)
+            constraints.append(
+                [Constraint(constraint, own) for constraint in devices.get("constraints") or ()]
+            )
+        can_hold = all(constraint.can_hold() for group in constraints for constraint in group)
         chosen = _Search(requests, constraints, Ledger(self._usage)).run() if can_hold else None
         if chosen is None:
             raise AllocationError("cannot allocate all claims")
         return [
             allocation_of(
                 claim,
-                [each for each in chosen if each[0].claim == index],
+                [choice for choice in chosen if choice[0].claim == index],
                 self._node,
                 self._classes,
             )
@@ -129,8 +131,8 @@ class Allocator:
             wants = [self._want(claim, request["name"], request["exactly"])]
         else:
             wants = [
-                self._want(claim, f"{request['name']}/{each['name']}", each)
-                for each in request.get("firstAvailable") or ()
+                self._want(claim, f"{request['name']}/{alternative['name']}", alternative)
+                for alternative in request.get("firstAvailable") or ()
             ]
         return [want for want in wants if 0 < want.number <= MAX_REQUESTS and want.candidates]
 
@@ -234,8 +236,8 @@ class _Search:
             if not constraint.concerns(want):
                 continue
             if not constraint.add(device):
-                for each in held:
-                    each.remove()
+                for constraint in held:
+                    constraint.remove()
                 return False
             held.append(constraint)
         return True

@@ -29,11 +29,11 @@ _FIELDS = ("resourceClaims", "extendedResourceClaimStatus")  # of pods with clai
 def claim_names(pod: Object) -> list[str]:
     """The names of the claims of a pod, each once; empty for those that are not created yet."""
     statuses = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
-    created = {each["name"]: each.get("resourceClaimName") or "" for each in statuses}
+    created = {status["name"]: status.get("resourceClaimName") or "" for status in statuses}
     entries = pod["spec"].get("resourceClaims") or ()
     return list(
         dict.fromkeys(
-            each.get("resourceClaimName") or created.get(each["name"], "") for each in entries
+            entry.get("resourceClaimName") or created.get(entry["name"], "") for entry in entries
         )
     )
 
@@ -51,13 +51,15 @@ def consumer_of(pod: Object) -> Object:
 
 def is_reserved_for(claim: Object, pod: Object) -> bool:
     reserved = (claim.get("status") or {}).get("reservedFor") or ()
-    return any(each["uid"] == pod["metadata"]["uid"] for each in reserved)
+    return any(consumer["uid"] == pod["metadata"]["uid"] for consumer in reserved)
 
 
 def is_owned_by(claim: Object, pod: Object) -> bool:
     """Whether a claim was created for this pod."""
     owners = claim["metadata"].get("ownerReferences") or ()
-    return any(each.get("controller") and each["uid"] == pod["metadata"]["uid"] for each in owners)
+    return any(
+        owner.get("controller") and owner["uid"] == pod["metadata"]["uid"] for owner in owners
+    )
 
 
 def without_finalizer(claim: Object, finalizer: str) -> Object:
@@ -85,7 +87,8 @@ class ResourceClaims:
         return {PODS: self._pod, CLAIMS: self._claim, TEMPLATES: self._template}
 
     def _pod(self, change: Change) -> Iterable[str]:
-        """A pod with claims, and the claims of one that is gone or has finished."""
+        """The key of a pod with claims; also those of its claims if the pod is gone or has
+        finished."""
         version = change.after or change.before
         if version is None or not any(map(version.mentions, _FIELDS)):
             return ()
@@ -143,10 +146,10 @@ class ResourceClaims:
             await self._reserve_all(pod)
 
     async def _owned(self, pod: Object) -> dict[str, str]:
-        """The names of the claims that were created for a pod, by those of its entries. A claim
-        that the pod names comes before others for the same entry."""
+        """The names of the claims that were created for a pod, by the names of the pod's entries.
+        Of several claims for an entry, the one in the pod's status counts."""
         statuses = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
-        known = {each.get("resourceClaimName") for each in statuses}
+        recorded = {status.get("resourceClaimName") for status in statuses}
         owned: dict[str, str] = {}
         slices = TimeSlices()
         for version in self._client.collection(CLAIMS).newest(pod["metadata"]["namespace"]):
@@ -155,7 +158,11 @@ class ResourceClaims:
                 continue
             claim = version.object()
             entry = (claim["metadata"].get("annotations") or {}).get(self._claim_of_pod)
-            if entry and is_owned_by(claim, pod) and (entry not in owned or version.name in known):
+            if (
+                entry
+                and is_owned_by(claim, pod)
+                and (entry not in owned or version.name in recorded)
+            ):
                 owned[entry] = version.name
         return owned
 
@@ -196,8 +203,8 @@ class ResourceClaims:
 
     async def _record_names(self, pod: Object, created: Mapping[str, str]) -> None:
         statuses = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
-        told = {each["name"]: each.get("resourceClaimName") for each in statuses}
-        if created.items() <= told.items():
+        recorded = {status["name"]: status.get("resourceClaimName") for status in statuses}
+        if created.items() <= recorded.items():
             return
         statuses = [
             {"name": name, "resourceClaimName": claim_name} for name, claim_name in created.items()
@@ -231,12 +238,12 @@ class ResourceClaims:
             return
         status = claim.get("status") or {}
         reserved = status.get("reservedFor") or []
-        valid = [each for each in reserved if self._is_valid(namespace, each)]
+        valid = [consumer for consumer in reserved if self._is_valid(namespace, consumer)]
         is_going = bool(claim["metadata"].get("deletionTimestamp"))
         is_ours = self._finalizer in (claim["metadata"].get("finalizers") or ())
         is_unused = is_ours and not valid and (len(valid) < len(reserved) or is_going)
         if len(valid) < len(reserved) or (is_unused and status.get("allocation") is not None):
-            rest = {key: each for key, each in status.items() if key != "reservedFor"}
+            rest = {key: value for key, value in status.items() if key != "reservedFor"}
             if valid:
                 rest["reservedFor"] = valid
             elif is_unused:

@@ -11,8 +11,8 @@ from fairlead.resources.resource.selectors import attribute_value
 
 
 class Want(NamedTuple):
-    """One alternative of a request: so many devices out of the candidates. `name` is the one in
-    results."""
+    """One alternative of a request: `count` devices out of the candidates. `name` is the name of
+    the request in results."""
 
     claim: int
     name: str
@@ -26,7 +26,8 @@ class Want(NamedTuple):
 
 
 class Constraint:
-    """Holds for the devices added so far, which are removed in the reverse order."""
+    """A constraint, and the devices chosen so far for which it holds. They are removed in the
+    reverse order."""
 
     def __init__(self, constraint: Object, requests: Iterable[Sequence[Want]]) -> None:
         """`requests` are the alternatives of each request of the claim."""
@@ -35,7 +36,7 @@ class Constraint:
         self._is_match = bool(match)
         self._attribute: str = match or constraint.get("distinctAttribute") or ""
         self._values: list[Any] = []
-        self._needed = 0  # how many devices it will concern at least
+        self._needed = 0  # the minimum number of devices that it concerns
         by_value: dict[Any, set[DeviceKey]] = {}
         self._has_shared = False
         for alternatives in requests:
@@ -54,7 +55,7 @@ class Constraint:
         return not names or want.name in names or want.name.partition("/")[0] in names
 
     def can_hold(self) -> bool:
-        """False if there are not enough devices, whatever is chosen."""
+        """False if no choice of devices can satisfy the constraint."""
         if self._is_match:
             most = max(self._supply.values(), default=0)
             return self._needed == 0 or self._has_shared or most >= self._needed

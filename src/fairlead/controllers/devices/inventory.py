@@ -20,7 +20,7 @@ class Stock(NamedTuple):
 
 
 class Inventory:
-    """To be used by one thread at a time."""
+    """The inventory. Only one thread may use it at a time."""
 
     def __init__(self) -> None:
         self._slices: list[tuple[str, int]] = []
@@ -28,9 +28,9 @@ class Inventory:
         self._claims: dict[str, tuple[int, Object]] = {}
 
     def stock(self, slices: Sequence[Version], claims: Sequence[Version]) -> Stock:
-        published = [(each.key, each.revision) for each in slices]
+        published = [(version.key, version.revision) for version in slices]
         if published != self._slices:
-            self._pools = Pools(read_version(each) for each in slices)
+            self._pools = Pools(read_version(version) for version in slices)
             self._slices = published
         known, allocated = self._claims, set()
         for version in claims:
@@ -45,10 +45,10 @@ class Inventory:
                 known[version.key] = version.revision, result
         for key in known.keys() - allocated:
             del known[key]
-        return Stock(self._pools, Usage(self._pools, (each for _, each in known.values())))
+        return Stock(self._pools, Usage(self._pools, (claim for _, claim in known.values())))
 
 
 def read_version(version: Version) -> Object:
-    """The object, drawn from the meter."""
+    """The object of a version; decoding it counts as steps of the meter."""
     meter.spend(int(len(version.body or b"") * _STEPS_PER_BYTE))
     return version.object()

@@ -43,26 +43,30 @@ class Pools:
         self.counters: dict[PoolKey, dict[CounterKey, Decimal]] = {}
         self.devices: dict[DeviceKey, Object] = {}
         self._of_node: dict[str, list[_Slice]] = {}
-        self._of_many: list[_Slice] = []  # for all nodes, for selected ones, or by device
+        self._shared: list[_Slice] = []  # slices for all nodes, for selected nodes, or by device
         by_pool: dict[PoolKey, list[Object]] = {}
-        for each in slices:
-            spec = each["spec"]
-            by_pool.setdefault((spec["driver"], spec["pool"]["name"]), []).append(each)
+        for device_slice in slices:
+            spec = device_slice["spec"]
+            by_pool.setdefault((spec["driver"], spec["pool"]["name"]), []).append(device_slice)
         for pool, members in by_pool.items():
-            newest = max(each["spec"]["pool"]["generation"] for each in members)
-            current = [each for each in members if each["spec"]["pool"]["generation"] == newest]
+            newest = max(member["spec"]["pool"]["generation"] for member in members)
+            current = [
+                member for member in members if member["spec"]["pool"]["generation"] == newest
+            ]
             if len(current) == current[0]["spec"]["pool"]["resourceSliceCount"]:
                 self._add(pool, current)
 
     def _add(self, pool: PoolKey, slices: Sequence[Object]) -> None:
-        specs = [each["spec"] for each in slices]
+        specs = [device_slice["spec"] for device_slice in slices]
         devices = [device for spec in specs for device in spec.get("devices") or ()]
         meter.spend(10 * len(devices))
-        counter_sets = [each for spec in specs for each in spec.get("sharedCounters") or ()]
+        counter_sets = [
+            counter_set for spec in specs for counter_set in spec.get("sharedCounters") or ()
+        ]
         counters = {
-            (each["name"], name): quantity(counter["value"])
-            for each in counter_sets
-            for name, counter in (each.get("counters") or {}).items()
+            (counter_set["name"], name): quantity(counter["value"])
+            for counter_set in counter_sets
+            for name, counter in (counter_set.get("counters") or {}).items()
         }
         names = {device["name"] for device in devices}
         is_consistent = len(names) == len(devices) and all(
@@ -74,17 +78,17 @@ class Pools:
         for device in devices:
             self.devices[(*pool, device["name"])] = device
         is_late = any(device.get("bindingConditions") for device in devices)
-        for each in slices:
-            spec = each["spec"]
-            part = _Slice((is_late, *pool, each["metadata"]["name"]), spec)
+        for device_slice in slices:
+            spec = device_slice["spec"]
+            part = _Slice((is_late, *pool, device_slice["metadata"]["name"]), spec)
             if spec.get("nodeName"):
                 self._of_node.setdefault(spec["nodeName"], []).append(part)
             else:
-                self._of_many.append(part)
+                self._shared.append(part)
 
     def on(self, node: str, labels: Mapping[str, str]) -> Iterator[Device]:
         """The devices that a node can use."""
-        for part in sorted([*self._of_node.get(node, ()), *self._of_many]):
+        for part in sorted([*self._of_node.get(node, ()), *self._shared]):
             spec = part.spec
             by_device = bool(spec.get("perDeviceNodeSelection"))
             pool = spec["driver"], spec["pool"]["name"]
@@ -111,7 +115,7 @@ def _is_on(place: Object, node: str, labels: Mapping[str, str]) -> bool:
 
 def consumed_counters(device: Object) -> dict[CounterKey, Decimal]:
     return {
-        (each["counterSet"], name): quantity(counter["value"])
-        for each in device.get("consumesCounters") or ()
-        for name, counter in (each.get("counters") or {}).items()
+        (consumed["counterSet"], name): quantity(counter["value"])
+        for consumed in device.get("consumesCounters") or ()
+        for name, counter in (consumed.get("counters") or {}).items()
     }

@@ -37,7 +37,7 @@ def readiness(claim: Object) -> Readiness:
                 details = f'reason={condition["reason"]}, message="{condition["message"]}"'
                 return Readiness(0.0, f"device binding failed: claim={name}, {details}")
         is_waiting = is_waiting or any(
-            conditions.get(each, {}).get("status") != "True" for each in needed
+            conditions.get(name, {}).get("status") != "True" for name in needed
         )
     if not is_waiting:
         return READY

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from fairlead.codec.types.times import new_uid
-from fairlead.controllers.devices.capacity import consumption
 from fairlead.controllers.devices.constraints import Want
 from fairlead.controllers.devices.pools import Device
+from fairlead.controllers.devices.usage import consumption
 from fairlead.operations.api import Object
 
 Chosen = Sequence[tuple[Want, Device]]
@@ -17,7 +17,7 @@ def allocation_of(
     claim: Object, chosen: Chosen, node: str, classes: Mapping[str, Object]
 ) -> Object:
     """The allocation of a claim whose requests get these devices on a node."""
-    allocation: Object = {"devices": {"results": [_result(*each) for each in chosen]}}
+    allocation: Object = {"devices": {"results": [_result(*choice) for choice in chosen]}}
     config = _config(claim, chosen, classes)
     if config:
         allocation["devices"]["config"] = config
@@ -53,14 +53,16 @@ def _config(claim: Object, chosen: Chosen, classes: Mapping[str, Object]) -> lis
         if want.name not in names:
             names.append(want.name)
     config = [
-        {"source": "FromClass", "requests": names, **each}
+        {"source": "FromClass", "requests": names, **entry}
         for device_class, names in by_class.items()
-        for each in classes[device_class]["spec"].get("config") or ()
+        for entry in classes[device_class]["spec"].get("config") or ()
     ]
-    known = {want.name for want, _ in chosen} | {want.name.partition("/")[0] for want, _ in chosen}
-    for each in claim["spec"]["devices"].get("config") or ():
-        if not each.get("requests") or known & set(each["requests"]):
-            config.append({"source": "FromClaim", **each})
+    request_names = {want.name for want, _ in chosen} | {
+        want.name.partition("/")[0] for want, _ in chosen
+    }
+    for entry in claim["spec"]["devices"].get("config") or ():
+        if not entry.get("requests") or request_names & set(entry["requests"]):
+            config.append({"source": "FromClaim", **entry})
     return config
 
 

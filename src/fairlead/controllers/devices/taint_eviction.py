@@ -79,7 +79,7 @@ class DeviceTaintEviction:
         version = change.after
         if version is not None and version.mentions("allocation"):
             results = results_of(version.object().get("status") or {})
-            keys = [(each["driver"], each["pool"], each["device"]) for each in results]
+            keys = [(result["driver"], result["pool"], result["device"]) for result in results]
             self._devices[change.key] = keys
             for key in keys:
                 self._users.setdefault(key, set()).add(change.key)
@@ -92,9 +92,9 @@ class DeviceTaintEviction:
         found = self._client.find(CLAIMS, namespace, name) or {}
         consumers = (found.get("status") or {}).get("reservedFor") or ()
         return [
-            f"{namespace}/{each['name']}"
-            for each in consumers
-            if each["resource"] == "pods" and not each.get("apiGroup")
+            f"{namespace}/{consumer['name']}"
+            for consumer in consumers
+            if consumer["resource"] == "pods" and not consumer.get("apiGroup")
         ]
 
     def _pod(self, change: Change) -> Iterable[str]:
@@ -138,13 +138,15 @@ class DeviceTaintEviction:
         return moment
 
     def _ends_at(self, result: Object) -> float:
-        """Until when the taints of an allocated device are tolerated. Only tolerations of this very
-        effect count."""
+        """Until when the taints of an allocated device are tolerated. Only tolerations of the
+        effect NoExecute count."""
         key = result["driver"], result["pool"], result["device"]
         generations = self._generations.get(key[:2], {})
         newest, moment = max(generations.values(), default=0), inf
         tolerations = [
-            each for each in result.get("tolerations") or () if each.get("effect") == NO_EXECUTE
+            toleration
+            for toleration in result.get("tolerations") or ()
+            if toleration.get("effect") == NO_EXECUTE
         ]
         for name, taints in self._taints.get(key, {}).items():
             for taint in taints if generations.get(name) == newest else ():
@@ -164,7 +166,7 @@ def _evicting(spec: Object) -> dict[_DeviceKey, list[Object]]:
     """The NoExecute taints of the devices of a slice."""
     found = {}
     for device in spec.get("devices") or ():
-        taints = [each for each in device.get("taints") or () if each["effect"] == NO_EXECUTE]
+        taints = [taint for taint in device.get("taints") or () if taint["effect"] == NO_EXECUTE]
         if taints:
             found[(*_pool(spec), device["name"])] = taints
     return found
@@ -173,9 +175,11 @@ def _evicting(spec: Object) -> dict[_DeviceKey, list[Object]]:
 def _tolerated_until(taint: Object, tolerations: Iterable[Object]) -> float:
     since = parse_time(taint["timeAdded"]).timestamp() if taint.get("timeAdded") else clock.time()
     seconds = [
-        inf if each.get("tolerationSeconds") is None else max(0, each["tolerationSeconds"])
-        for each in tolerations
-        if tolerates(each, taint)
+        inf
+        if toleration.get("tolerationSeconds") is None
+        else max(0, toleration["tolerationSeconds"])
+        for toleration in tolerations
+        if tolerates(toleration, taint)
     ]
     if inf in seconds:
         return inf

@@ -1,4 +1,5 @@
-"""The devices in use: those that claims have, and those that a search has chosen so far."""
+"""The devices in use: those that are allocated to claims, and those that a search has chosen so
+far."""
 
 from __future__ import annotations
 
@@ -6,7 +7,6 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from fairlead.codec.types.quantity import quantity
-from fairlead.controllers.devices.capacity import consumption
 from fairlead.controllers.devices.pools import (
     CounterKey,
     Device,
@@ -22,7 +22,7 @@ Amounts = dict[str, Decimal]
 
 
 class Usage:
-    """The devices that claims use: exclusively, and what they consume of shared ones."""
+    """The devices of claims: those in exclusive use, and the consumed capacities of shared ones."""
 
     def __init__(self, pools: Pools, claims: Iterable[Object]) -> None:
         self.devices: set[DeviceKey] = set()
@@ -47,7 +47,7 @@ class Usage:
         )
 
     def counters_left(self, pool: PoolKey) -> dict[CounterKey, Decimal]:
-        """What the devices in use leave of the counters of a pool."""
+        """The counters of a pool minus those of the devices in use."""
         left = self._counters.get(pool)
         if left is None:
             left = self._counters[pool] = dict(self._pools.counters.get(pool, {}))
@@ -58,8 +58,8 @@ class Usage:
 
 
 class Ledger:
-    """What a search has chosen on one node, on top of what is in use. Choices are taken back in the
-    reverse order."""
+    """The devices that a search has chosen on one node, in addition to those in use. Choices are
+    undone in the reverse order."""
 
     def __init__(self, usage: Usage) -> None:
         self._usage = usage
@@ -108,8 +108,8 @@ class Ledger:
         elif chosen or device.key in self._usage.devices:
             return False
         consumed = dict(self._usage.shares.get(device.key, {}))
-        for each in self._shares.get(device.key, ()):
-            _add(consumed, each)
+        for share in self._shares.get(device.key, ()):
+            _add(consumed, share)
         _add(consumed, amounts)
         capacity = device.value.get("capacity") or {}
         return all(consumed[name] <= quantity(capacity[name]["value"]) for name in amounts)
@@ -134,3 +134,48 @@ class Ledger:
 def _add(total: Amounts, amounts: Amounts) -> None:
     for name, amount in amounts.items():
         total[name] = total.get(name, Decimal(0)) + amount
+
+
+# What requests consume of the capacities of shared devices.
+
+
+def consumption(device: Object, request: Object) -> dict[str, Decimal] | None:
+    """The amount of each capacity of a device that a request consumes; None if the device cannot
+    serve it."""
+    requested = (request.get("capacity") or {}).get("requests") or {}
+    capacity = device.get("capacity") or {}
+    if any(name not in capacity for name in requested):
+        return None
+    amounts = {}
+    for name, entry in capacity.items():
+        policy = entry.get("requestPolicy") or {}
+        default = policy.get("default") or entry["value"]
+        if name not in requested:
+            amounts[name] = quantity(default)
+            continue
+        amounts[name] = _rounded(quantity(requested[name]), policy)
+        if amounts[name] != quantity(default) and not _is_allowed(amounts[name], policy):
+            return None
+    return amounts
+
+
+def _rounded(amount: Decimal, policy: Object) -> Decimal:
+    """The smallest valid amount that is large enough."""
+    for value in policy.get("validValues") or ():
+        if quantity(value) >= amount:
+            return quantity(value)
+    limits = policy.get("validRange")
+    if not limits:
+        return amount
+    low = quantity(limits.get("min") or "0")
+    if amount <= low or not limits.get("step"):
+        return max(amount, low)
+    step = quantity(limits["step"])
+    return low + -((low - amount) // step) * step
+
+
+def _is_allowed(amount: Decimal, policy: Object) -> bool:
+    values, limits = policy.get("validValues"), policy.get("validRange")
+    if limits:
+        return not limits.get("max") or amount <= quantity(limits["max"])
+    return not values or any(quantity(value) == amount for value in values)

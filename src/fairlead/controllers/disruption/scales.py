@@ -86,8 +86,8 @@ class Scales:
                 return above
         scale = resource.subresources.get("scale")
         if scale is None:
-            what = resource.ref().qualified
-            raise UnknownScale(f"{what} does not implement the scale subresource")
+            resource_name = resource.ref().qualified
+            raise UnknownScale(f"{resource_name} does not implement the scale subresource")
         value = self._owned(resource.key, namespace, owner)
         if value is None:
             return None

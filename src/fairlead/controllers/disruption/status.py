@@ -9,7 +9,7 @@ from fairlead.base import clock
 from fairlead.codec.types.times import now, parse_time
 from fairlead.controllers.disruption.scales import BudgetPod
 from fairlead.operations.api import Object
-from fairlead.resources.apps.shared import amount
+from fairlead.resources.apps.shared import int_or_percent
 
 DELETION_SECONDS = 120.0  # until an evicted pod that still exists counts again
 ALLOWED = "DisruptionAllowed"
@@ -17,7 +17,7 @@ SUFFICIENT, INSUFFICIENT, FAILED = "SufficientPods", "InsufficientPods", "SyncFa
 
 
 class Counts(NamedTuple):
-    """Expected pods, and the minimum of healthy ones."""
+    """The number of expected pods, and of pods that must stay healthy."""
 
     expected: int
     desired: int
@@ -33,16 +33,16 @@ def counts_of(spec: Object, number: int, expected: Callable[[], int]) -> Counts:
     unavailable, available = spec.get("maxUnavailable"), spec.get("minAvailable")
     if unavailable is not None:
         total = expected()
-        return Counts(total, max(0, total - _part(unavailable, total)))
+        return Counts(total, max(0, total - _absolute(unavailable, total)))
     if isinstance(available, str):
         total = expected()
-        return Counts(total, _part(available, total))
+        return Counts(total, _absolute(available, total))
     return Counts(number, available) if available is not None else Counts(0, 0)
 
 
-def _part(value: int | str, total: int) -> int:
+def _absolute(value: int | str, total: int) -> int:
     """A number, or a percentage of `total`, rounded up."""
-    return value if isinstance(value, int) else -(-amount(value) * total // 100)
+    return value if isinstance(value, int) else -(-int_or_percent(value) * total // 100)
 
 
 class Disrupted(NamedTuple):

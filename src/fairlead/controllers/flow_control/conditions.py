@@ -73,7 +73,7 @@ class DanglingSchemas:
                 raise
 
     def _change(self, schema: Object) -> Object:
-        """Applied to the newest version, which may be right already."""
+        """Set the condition in the newest version of a schema, if it differs."""
         new = self._new_condition(schema)
         if new is None:
             return schema

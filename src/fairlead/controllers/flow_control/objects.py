@@ -34,7 +34,7 @@ from fairlead.storage.version import Change
 SCHEMAS, LEVELS = "flowschemas", "prioritylevelconfigurations"
 MANAGER = "api-priority-and-fairness-config-producer-v1"
 # Seconds between two writes of an object: limits the rate when servers of two releases disagree.
-_APART = 1.0
+_MIN_INTERVAL = 1.0
 
 
 class FlowControlObjects:
@@ -85,17 +85,17 @@ class FlowControlObjects:
             if stored is not None and self._update_flag(stored):
                 await self._remove(resource, stored)
             return None
-        better = self._better(key, stored, spec)
+        better = self._desired(key, stored, spec)
         if better is None:
             return None
-        pause = self._written.get(key, float("-inf")) + _APART - monotonic()
+        pause = self._written.get(key, float("-inf")) + _MIN_INTERVAL - monotonic()
         if pause > 0:
             return pause
         self._written[key] = monotonic()
         await (self._objects.create if stored is None else self._objects.replace)(resource, better)
         return None
 
-    def _better(self, key: str, stored: Object | None, spec: Spec) -> Object | None:
+    def _desired(self, key: str, stored: Object | None, spec: Spec) -> Object | None:
         """The object to write, or None."""
         if stored is not None:
             return self._corrected(stored, spec, mandatory=key in self._mandatory)

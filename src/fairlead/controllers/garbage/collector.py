@@ -32,7 +32,7 @@ from fairlead.storage.version import Change, Version
 
 # States of owners.
 
-_NEEDED = frozenset({"delete", "get", "list", "watch"})
+_NEEDED_VERBS = frozenset({"delete", "get", "list", "watch"})
 
 
 class State(Enum):
@@ -50,7 +50,7 @@ class State(Enum):
 def is_collected(resource: Resource) -> bool:
     """Whether objects of a resource can be owners and dependents. Events cannot: they only refer to
     objects."""
-    return _NEEDED.issubset(resource.verbs) and resource.kind != "Event"
+    return _NEEDED_VERBS.issubset(resource.verbs) and resource.kind != "Event"
 
 
 class Owners:
@@ -173,7 +173,7 @@ class GarbageCollector:
     def _resolved(self, group: str) -> Iterator[str]:
         for kind in self.graph.unresolved_kinds(group):
             if self._owners.resource(*kind) is not None:
-                yield from self.graph.resolved(kind)
+                yield from self.graph.take_resolved(kind)
 
     def _changed(self, change: Change) -> Iterable[str]:
         """Keys to check after a commit. Most commits change no owners and delete nothing."""
@@ -187,9 +187,9 @@ class GarbageCollector:
             namespace = change.namespace
             keys.update(self._owners_changed(key, namespace, set(owners_before), set(owners_after)))
         if after is not None:
-            keys.update(self._going(key, after))
+            keys.update(self._deletion_began(key, after))
         elif before is not None:
-            keys.update(self.graph.gone(before.uid))
+            keys.update(self.graph.record_deleted(before.uid))
         return keys
 
     def _owners_changed(
@@ -206,7 +206,7 @@ class GarbageCollector:
                 self.graph.forget_unresolved(reference.owner_kind, key)
             if reference.uid not in uids:
                 self.graph.remove(reference.uid, key)
-            owner = self.graph.waiting(reference.uid)
+            owner = self.graph.waiting_owner(reference.uid)
             if owner is not None:
                 yield owner
         for reference in after - before:
@@ -214,16 +214,16 @@ class GarbageCollector:
             if self._owners.state(reference, namespace) is not State.SOLID:
                 yield key
 
-    def _going(self, key: str, version: Version) -> Iterator[str]:
-        """Yields an owner with finalizers to process, and its dependents if they are to go
-        first."""
+    def _deletion_began(self, key: str, version: Version) -> Iterator[str]:
+        """Yields the key of an object in deletion if the collector has to process its finalizers,
+        and those of its dependents if they are to be deleted first."""
         steps = collector_finalizers(version)
         if steps:
             yield key
         uid = version.uid
         if FOREGROUND not in steps:
             self.graph.end_waiting(uid)
-        elif self.graph.begin_waiting(uid, key):
+        elif self.graph.record_waiting(uid, key):
             yield from self.graph.dependents(uid)
 
     async def sync(self, key: str) -> float | None:
@@ -233,7 +233,7 @@ class GarbageCollector:
         resource, version = entry
         metadata = version.object()["metadata"]
         if metadata.get("deletionTimestamp") is None:
-            await self._judge(key, resource, metadata)
+            await self._collect(key, resource, metadata)
             return None
         steps = collector_finalizers(version)
         if ORPHAN in steps:
@@ -251,7 +251,7 @@ class GarbageCollector:
         version = self._api.collection(resource).latest(path)
         return (resource, version) if version is not None else None
 
-    async def _judge(self, key: str, resource: Resource, metadata: Object) -> None:
+    async def _collect(self, key: str, resource: Resource, metadata: Object) -> None:
         """Delete an object without live owners; remove references to lost owners if it has
         others."""
         namespace = metadata.get("namespace", "")
@@ -261,7 +261,7 @@ class GarbageCollector:
         distinct = set(states.values())
         for owner, state in states.items():
             if state is State.UNKNOWN:
-                self.graph.unresolved(owner.owner_kind, key)
+                self.graph.record_unresolved(owner.owner_kind, key)
         if not distinct or distinct & {State.UNKNOWN, State.MISPLACED}:
             return
         if State.SOLID in distinct:
@@ -328,7 +328,7 @@ class GarbageCollector:
             for reference in owners_of(left.pop()):
                 if not reference.blocks or reference.uid in uids:
                     continue
-                owner = self._find(self.graph.waiting(reference.uid) or "")
+                owner = self._find(self.graph.waiting_owner(reference.uid) or "")
                 if owner is not None:
                     uids.add(reference.uid)
                     left.append(owner[1])

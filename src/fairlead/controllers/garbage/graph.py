@@ -69,7 +69,7 @@ class Graph:
         """Keys of the dependents; the live set."""
         return self._dependents.of(uid)
 
-    def gone(self, uid: str) -> Collection[str]:
+    def record_deleted(self, uid: str) -> Collection[str]:
         """Record that an object was deleted; returns the keys of its dependents."""
         self._waiting.pop(uid, None)
         left = self._dependents.of(uid)
@@ -81,7 +81,7 @@ class Graph:
         """Whether an owner is known to have been deleted."""
         return uid in self._absent
 
-    def begin_waiting(self, uid: str, key: str) -> bool:
+    def record_waiting(self, uid: str, key: str) -> bool:
         """Record that an owner waits for its dependents (foreground deletion); returns False if it
         already does."""
         if uid in self._waiting:
@@ -92,7 +92,7 @@ class Graph:
     def end_waiting(self, uid: str) -> None:
         self._waiting.pop(uid, None)
 
-    def waiting(self, uid: str) -> str | None:
+    def waiting_owner(self, uid: str) -> str | None:
         """The key of an owner that waits for its dependents, or None."""
         return self._waiting.get(uid)
 
@@ -100,7 +100,7 @@ class Graph:
         dependents = self._dependents.of(uid)
         return any(key in dependents for key in self._waiting.values())
 
-    def unresolved(self, kind: Kind, key: str) -> None:
+    def record_unresolved(self, kind: Kind, key: str) -> None:
         """Record that the kind of an owner of this dependent is not served."""
         self._unresolved.setdefault(_group(kind), {}).setdefault(kind, set()).add(key)
 
@@ -109,12 +109,12 @@ class Graph:
         if keys is not None:
             keys.discard(key)
             if not keys:
-                self.resolved(kind)
+                self.take_resolved(kind)
 
     def unresolved_kinds(self, group: str) -> list[Kind]:
         return list(self._unresolved.get(group, ()))
 
-    def resolved(self, kind: Kind) -> Iterable[str]:
+    def take_resolved(self, kind: Kind) -> Iterable[str]:
         """A kind is served now; returns the keys of dependents that waited for it."""
         kinds = self._unresolved.get(_group(kind), {})
         keys = kinds.pop(kind, set())

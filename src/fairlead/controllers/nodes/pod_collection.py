@@ -22,14 +22,14 @@ from fairlead.resources.gates import Gates
 from fairlead.storage.version import Change, Version
 
 QUARANTINE = 40.0  # seconds that a node must have been gone
-_UNFINISHED = ("Pending", "Running", "Unknown")
-_TOO_MANY = ""  # key for the set of finished pods
+_UNFINISHED_PHASES = ("Pending", "Running", "Unknown")
+_FINISHED_PODS = ""  # key for the set of finished pods
 _BATCH_SIZE = 100
 Judge = Callable[[Object], bool]
-_Through = tuple[str, str, str]  # creation time, name and key, sorted by age
+_FinishedPod = tuple[str, str, str]  # creation time, name and key, sorted by age
 
 
-def _age(pod: Version) -> _Through:
+def _age(pod: Version) -> _FinishedPod:
     created = pod.object()["metadata"].get("creationTimestamp") or ""
     return created, pod.name, pod.key
 
@@ -50,8 +50,8 @@ class PodCollection:
         out_of_service = gates["NodeOutOfServiceVolumeDetach"]
         self._out_of_service = dialect.label("node.@/out-of-service") if out_of_service else None
         self._missing: dict[str, float] = {}  # missing nodes, and since when
-        self._through: dict[str, _Through] = {}
-        self._by_age: SortedList[_Through] = SortedList()
+        self._through: dict[str, _FinishedPod] = {}
+        self._by_age: SortedList[_FinishedPod] = SortedList()
 
     def follows(self) -> Mapping[str, Keys]:
         return {NODES: self._node, PODS: self._pod}
@@ -68,7 +68,7 @@ class PodCollection:
         self._count(change.key, change.after)
         keys = []
         if self._maximum and len(self._through) > self._maximum:
-            keys.append(_TOO_MANY)
+            keys.append(_FINISHED_PODS)
         pod = change.after
         if pod is None:
             return keys
@@ -82,7 +82,7 @@ class PodCollection:
 
     def _count(self, key: str, pod: Version | None) -> None:
         """Update the set of finished pods."""
-        through = pod is not None and pod.fields.get("status.phase") not in _UNFINISHED
+        through = pod is not None and pod.fields.get("status.phase") not in _UNFINISHED_PHASES
         before = self._through.get(key)
         if pod is not None and through and before is None:
             self._through[key] = age = _age(pod)
@@ -92,7 +92,7 @@ class PodCollection:
             self._by_age.remove(before)
 
     async def sync(self, key: str) -> float | None:
-        if key == _TOO_MANY:
+        if key == _FINISHED_PODS:
             oldest = [age[2] for age in self._by_age[: max(0, len(self._through) - self._maximum)]]
             await self._delete_all(oldest, _is_through)
         elif "/" in key:
@@ -152,7 +152,7 @@ class PodCollection:
 
 
 def _is_through(pod: Object) -> bool:
-    return pod["status"].get("phase") not in _UNFINISHED
+    return pod["status"].get("phase") not in _UNFINISHED_PHASES
 
 
 def _is_deleted(pod: Object) -> bool:

@@ -101,7 +101,8 @@ class TaintEviction:
         return list(self._pods.of(change.name))
 
     def _read(self, node: Version | None, before: list[Taint]) -> list[Taint]:
-        """The NoExecute taints of a node. Without timeAdded the time of first sight counts."""
+        """The NoExecute taints of a node. A taint without timeAdded counts from the time when this
+        controller first saw it."""
         if node is None or not node.mentions("effect", NO_EXECUTE):
             return []
         times = {(taint.key, taint.value): taint.since for taint in before}

@@ -133,7 +133,7 @@ class Elector:
             LEADING.set(0, of=(self._lease.name,))
 
     def _announce(self, news: str) -> None:
-        """Log what this server became, and record an event of it on the lease."""
+        """Log that this server gained or lost the lead, and record an event about the lease."""
         text = f"{self._identity} {news}"
         logger.info("leader election", news=text, lease=self._lease.key)
         lease = self._lease.committed()

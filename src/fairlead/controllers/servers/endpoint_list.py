@@ -18,7 +18,7 @@ from fairlead.operations.options import DeleteOptions
 from fairlead.resources.core.addresses import special_uses
 
 _RENEWAL = 10.0  # seconds between renewals
-_LIFE = 15  # seconds without a renewal after which a server counts as gone
+_LEASE_SECONDS = 15  # seconds without a renewal after which a server counts as gone
 
 
 class Server(NamedTuple):
@@ -164,7 +164,7 @@ class LeaseBased:
         moment = format_micro_time(clock.now())
         lease_spec = {
             "holderIdentity": str(self._own),
-            "leaseDurationSeconds": _LIFE,
+            "leaseDurationSeconds": _LEASE_SECONDS,
             "renewTime": moment,
         }
         if self._find() is None:
@@ -186,9 +186,9 @@ class LeaseBased:
         renewal, since = self._observed.get(name, (None, now))
         if renewal != spec:
             self._observed[name] = spec, now
-            return now + _LIFE
-        if now < since + _LIFE:
-            return since + _LIFE
+            return now + _LEASE_SECONDS
+        if now < since + _LEASE_SECONDS:
+            return since + _LEASE_SECONDS
         del self._observed[name]
         await self._forget(name, metadata["resourceVersion"])
         return math.inf

@@ -20,12 +20,12 @@ from fairlead.operations.client import Client
 from fairlead.operations.options import DeleteOptions
 from fairlead.storage.version import Change
 
-_SWEEP = 3600.0
+_SWEEP_INTERVAL = 3600.0
 
 
 class IdentityLease:
-    """There is one key. The identity is new at each start; with `address`, where other servers
-    reach this one, the name of the lease is not: each host has one."""
+    """There is one key. The identity is new at each start. `address` is where other servers reach
+    this one; with it the name of the lease depends on the host, so each host has one lease."""
 
     name = "apiserver-identity"
     workers = 1
@@ -69,7 +69,7 @@ class IdentityLease:
             began = clock.steady()
             await self._renew(lease)
             self._renewed = began
-        if clock.steady() >= self._swept + _SWEEP:
+        if clock.steady() >= self._swept + _SWEEP_INTERVAL:
             await self._sweep()
             self._swept = clock.steady()
         return max(0.0, self._renewed + self._interval - clock.steady())
@@ -111,7 +111,7 @@ class IdentityLease:
 
 
 def _digest(*parts: str) -> str:
-    """Of parts that are each preceded by their lengths, in 26 letters and digits."""
+    """A digest of texts, each preceded by its length, as 26 letters and digits."""
     texts = (part.encode() for part in parts)
     data = b"".join(len(text).to_bytes(2, "big") + text for text in texts)
     return b32encode(sha256(data).digest()[:16]).decode().rstrip("=").lower()

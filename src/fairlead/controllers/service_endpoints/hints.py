@@ -16,7 +16,7 @@ from fairlead.controllers.service_endpoints.zones import Zones
 from fairlead.operations.api import Object
 
 _OVERLOAD = 0.2  # allowed overload of an endpoint relative to its share
-_WANTED = ("Auto", "auto")
+_AUTO_VALUES = ("Auto", "auto")
 _SAME_NODE = "PreferSameNode"
 _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", _SAME_NODE)
 
@@ -241,7 +241,7 @@ class Hints:
     def _are_requested(self, service: Object) -> bool:
         annotations = service["metadata"].get("annotations") or {}
         present = (annotations[name] for name in self._annotations if name in annotations)
-        return next(present, "") in _WANTED
+        return next(present, "") in _AUTO_VALUES
 
     def forget(self, key: str) -> None:
         self._hint_counts.pop(key, None)

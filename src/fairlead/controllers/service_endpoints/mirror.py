@@ -40,7 +40,7 @@ Kind = tuple[str, tuple[Port, ...]]
 
 
 class MirroringController:
-    """Keys are `namespace/name` of Endpoints, which is also that of the service."""
+    """Keys are `namespace/name` of Endpoints; their services have the same names."""
 
     name = "endpointslicemirroring-controller"
     workers = 5

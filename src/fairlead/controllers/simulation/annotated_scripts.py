@@ -16,7 +16,7 @@ from fairlead.controllers.simulation.behaviour import BehaviourError
 from fairlead.controllers.simulation.definitions import BEHAVIOURS, schema_of
 from fairlead.controllers.simulation.script import PartialScript, partial_script
 from fairlead.resources.causes import Causes
-from fairlead.resources.custom.schema import CustomSchema, compile_schema
+from fairlead.resources.custom.schema.custom_schema import CustomSchema, compile_schema
 
 MAX_BYTES = 16 * 1024  # parsing and checking it may take 50 ms
 _MAX_CACHED_BYTES = 8 * 1024 * 1024

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from fairlead.codec.types.durations import parse_duration
 from fairlead.codec.types.quantity import Amount, QuantityError, amount
-from fairlead.codec.types.times import parse_duration
 
 PREFIX = "simulation.fairlead/"
 _MAX_USAGE = 2**60  # of any resource

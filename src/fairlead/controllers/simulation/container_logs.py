@@ -21,6 +21,7 @@ from fairlead.controllers.simulation.pod_changes import PodChanges
 from fairlead.controllers.simulation.pod_sources import PodSources
 from fairlead.controllers.simulation.runtime.commands import (
     Commands,
+    MainProcess,
     Output,
     Run,
     is_known,
@@ -40,6 +41,8 @@ _LOOK = 1.0  # seconds between two looks at the output of a live command
 Line = tuple[datetime, str]
 # The run of a live command, by pod, container, container ID and run. Raises MissingSource.
 LiveRun = Callable[[Object, Object, str, Object], Run]
+# The first process of a container by its pod and status, if somebody has talked to it.
+KnownProcess = Callable[[Object, Object], MainProcess | None]
 
 
 class ContainerLogs:
@@ -51,12 +54,14 @@ class ContainerLogs:
         scripts: ScriptOf,
         changes: PodChanges,
         live_run: LiveRun,
+        known_process: KnownProcess,
         computing: ComputingTime,
     ) -> None:
         self._sources = sources
         self._scripts = scripts
         self._changes = changes
         self._live_run = live_run
+        self._known_process = known_process
         self._computing = computing
         self._commands = Commands(computing)
         # What containers printed that a client typed into, by container ID; lost with the server.
@@ -167,12 +172,17 @@ class ContainerLogs:
         if recorded := self._records.get(identity):
             return recorded
         try:
-            if is_live(pod, declared):
+            if is_live(pod, declared) or self._is_printed_to(pod, identity):
                 return self._live_run(pod, declared, identity, run).outputs
             sources = self._sources.of(pod)
             return self._commands.run(pod, declared, started, sources, self._scripts).outputs
         except MissingSource:  # deleted after the start
             return []
+
+    def _is_printed_to(self, pod: Object, identity: str) -> bool:
+        """Whether hooks or clients have written into the log of a container."""
+        main = self._known_process(pod, {"containerID": identity})
+        return main is not None and main.is_printed_to
 
     def _pause(self, pod: Object, container: str, run: Object) -> float | None:
         """The seconds until a running container prints more, or may; None if only a client can make

@@ -9,8 +9,8 @@ from contextlib import suppress
 from time import thread_time
 from typing import NamedTuple
 
+from fairlead.codec.types.durations import parse_duration
 from fairlead.codec.types.model import Object
-from fairlead.codec.types.times import parse_duration
 from fairlead.controllers.simulation.globs import matches
 from fairlead.controllers.simulation.runtime.computing import Pace
 from fairlead.wire.byte_streams import PIECE, ByteStream

@@ -3,10 +3,13 @@ node's proxy does, and asks it. Nothing is sent; the answer is computed."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from itertools import count
+from time import thread_time
 from typing import NamedTuple, TypeVar
 
 from fairlead.codec.types.model import Object
@@ -32,6 +35,7 @@ from fairlead.storage.selection import Requirement, Selection
 
 _LOOPBACK = ("127.0.0.1", "::1")
 _MAX_DEPTH = 5  # calls that answers of other calls make
+_MAX_SECONDS = 0.1  # of the processor, which takes the turns of others; a call takes 0.4 ms
 _FIRST_PORT, _CLIENT_PORTS = 32768, 28000
 _LOCAL = "Local"
 
@@ -46,6 +50,39 @@ class _Endpoint(NamedTuple):
     node: str
 
 
+class Calls:
+    """Calls that cause others, which all run at once: their depth is limited, and the time that
+    those of a namespace take until the event loop goes on."""
+
+    def __init__(self, seconds: float = _MAX_SECONDS) -> None:
+        self._seconds = seconds
+        self._depth = 0
+        self._caller = ""  # the namespace of the outermost call
+        self._began = 0.0
+        self._spent: dict[str, float] = {}
+
+    @contextmanager
+    def call(self, namespace: str) -> Iterator[None]:
+        """Raises NetworkError if there were too many."""
+        if self._depth == 0:
+            self._caller, self._began = namespace, thread_time()
+        spent = self._spent.get(self._caller, 0.0) + thread_time() - self._began
+        if self._depth >= _MAX_DEPTH or spent > self._seconds:
+            raise NetworkError(LATE)
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if self._depth == 0:
+                self._keep(thread_time() - self._began)
+
+    def _keep(self, seconds: float) -> None:
+        if not self._spent:
+            asyncio.get_running_loop().call_soon(self._spent.clear)
+        self._spent[self._caller] = self._spent.get(self._caller, 0.0) + seconds
+
+
 class ClusterNetwork:
     """Calls between the pods of a server. `listener_of` tells what listens on a port of a pod."""
 
@@ -56,7 +93,7 @@ class ClusterNetwork:
         self._pods = api.collection(api.resources.named(PODS))
         self._slices = api.collection(api.resources.named(SLICES))
         self._turns = count()
-        self.depth = 0
+        self.calls = Calls()
 
     def client_port(self) -> int:
         return _FIRST_PORT + next(self._turns) % _CLIENT_PORTS
@@ -188,6 +225,7 @@ class PodNetwork:
         """`current` returns the pod as it is now."""
         self._cluster = cluster
         self._current = current
+        self._namespace: str = pod["metadata"]["namespace"]
         self._names = Names(cluster.api, cluster.index, pod)
 
     @property
@@ -220,8 +258,10 @@ class PodNetwork:
         return b""
 
     def _listener(self, protocol: str, host: str, port: int) -> Listener:
+        """What listens at an address. Raises NetworkError."""
         address = self.addresses(host)[0]
-        return self._cluster.listener_at(self._current(), protocol, address, port)
+        at = partial(self._cluster.listener_at, self._current(), protocol, address)
+        return self._within(at, port)  # the server there may call others while it starts
 
     def _client(self) -> str:
         address = self.address
@@ -229,14 +269,9 @@ class PodNetwork:
         return f"{shown}:{self._cluster.client_port()}"
 
     def _within(self, answer: Callable[[A], B], asked: A) -> B:
-        """Answers may call others in turn."""
-        if self._cluster.depth >= _MAX_DEPTH:
-            raise NetworkError(LATE)
-        self._cluster.depth += 1
-        try:
+        """Answers may call others in turn. Raises NetworkError."""
+        with self._cluster.calls.call(self._namespace):
             return answer(asked)
-        finally:
-            self._cluster.depth -= 1
 
 
 def scripted_listener(entry: Object) -> Listener | None:

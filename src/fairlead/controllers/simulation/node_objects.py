@@ -20,6 +20,7 @@ from fairlead.controllers.simulation.node_behaviour import (
 )
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods.resources import is_extended
+from fairlead.resources.gates import Gates
 
 CAPACITY = {"cpu": "16", "ephemeral-storage": "100Gi", "memory": "64Gi", "pods": "110"}
 AGENT_PORT = 10250
@@ -27,7 +28,22 @@ _ZONES = "abc"
 _SYSTEM, _MACHINE = "linux", "amd64"
 
 
-def new_node(name: str, number: int, dialect: Dialect, version: str) -> Object:
+# What simulated agents do of the features that agents declare, in the order of their names.
+_DECLARED = (
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+    "RestartAllContainersOnContainerExits",
+)
+
+
+def declared_features(gates: Gates) -> list[str]:
+    """The features that nodes declare; none in releases in which nodes declare nothing."""
+    return [name for name in _DECLARED if gates["NodeDeclaredFeatures"] and gates[name]]
+
+
+def new_node(
+    name: str, number: int, dialect: Dialect, version: str, features: Sequence[str]
+) -> Object:
     """A node as it registers. Later changes by other clients are kept, also of its capacity."""
     network = str(pod_network(number))
     return {
@@ -53,6 +69,7 @@ def new_node(name: str, number: int, dialect: Dialect, version: str) -> Object:
             ],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": AGENT_PORT}},
             "nodeInfo": {**_information(name, version), "bootID": boot_id(name)},
+            **({"declaredFeatures": list(features)} if features else {}),
         },
     }
 

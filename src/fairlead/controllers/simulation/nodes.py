@@ -24,6 +24,7 @@ from fairlead.controllers.simulation.node_behaviour import (
 from fairlead.controllers.simulation.node_objects import (
     OWN_CONDITIONS,
     boot_id,
+    declared_features,
     new_csi_node,
     new_node,
     node_allocatable,
@@ -65,6 +66,7 @@ class NodeKeeper:
         self._dialect = api.dialect
         self._release = api.resources.release
         self._version = version
+        self._features = declared_features(api.gates)
         self._taint_remover = taint_remover
         self._registered: set[str] = set()
         # The version that was last looked at, and until when only the lease is to be renewed.
@@ -117,12 +119,13 @@ class NodeKeeper:
     async def _register(self, client: Client, name: str) -> Object:
         number = self._simulated_nodes.numbers[name]
         try:
-            return await client.create(NODES, new_node(name, number, self._dialect, self._version))
+            node = new_node(name, number, self._dialect, self._version, self._features)
+            return await client.create(NODES, node)
         except StatusError as error:
-            node = client.find(NODES, "", name)
-            if error.reason != "AlreadyExists" or node is None:
+            found = client.find(NODES, "", name)
+            if error.reason != "AlreadyExists" or found is None:
                 raise
-            return node
+            return found
 
     async def _register_drivers(self, client: Client, node: Object) -> None:
         """Create the CSINode, or take over that of an earlier node of the same name."""
@@ -179,12 +182,14 @@ class NodeKeeper:
         recorder.record(client.resource(NODES), node, kind, reason, text)
 
     async def _report(self, client: Client, node: Object, behaviour: NodeBehaviour) -> float:
-        """Write conditions if they changed or are old, and allocatable and the boot if they
-        changed; returns the seconds until the next report."""
+        """Write conditions if they changed or are old, and the offer and the boot if they changed;
+        returns the seconds until the next report."""
         name = node["metadata"]["name"]
 
         def offered(status: Object) -> Object:
             offer = {**status, "allocatable": node_allocatable(status, self._dialect)}
+            if self._features:
+                offer["declaredFeatures"] = self._features
             if behaviour.booted is None:
                 return offer
             boot = boot_id(name, behaviour.booted)

@@ -16,6 +16,7 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from fairlead.base import quotes
+from fairlead.base.digits import whole_number
 from fairlead.base.logs import Logger
 from fairlead.codec.types.model import Object
 from fairlead.controllers.simulation.agent.containers import FAMILIES, state_of
@@ -326,9 +327,10 @@ _KINDS: Mapping[str, Callable[..., Awaitable[Conversation]]] = {
 def forward_target(address: str, scheme: str = "http") -> ClusterTarget:
     """The target of a `forward` entry. Raises CallError."""
     host, _, port = address.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+    number = whole_number(port)
+    if not host or number is None or not 0 < number < 65536:
         raise CallError(f"address {address}: it is not a host and a port")
-    return ClusterTarget(host.strip("[]"), int(port), scheme)
+    return ClusterTarget(host.strip("[]"), number, scheme)
 
 
 def _not_allowed(address: str) -> CallError:

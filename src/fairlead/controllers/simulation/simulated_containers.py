@@ -79,7 +79,12 @@ class SimulatedContainers:
         self.sources = PodSources(api, self.index)
         self._changes = PodChanges(simulated_nodes)
         self._logs = ContainerLogs(
-            self.sources, scripts, self._changes, self._live_run, self.computing
+            self.sources,
+            scripts,
+            self._changes,
+            self._live_run,
+            self.known_process,
+            self.computing,
         )
 
     def has(self, node: str) -> bool:
@@ -164,6 +169,10 @@ class SimulatedContainers:
     def main_process(self, pod: Object, container: Object, status: Object) -> MainProcess:
         """The first process of a running container. Raises MissingSource."""
         return self._instances.main(pod, container, status, self._live_sources(pod))
+
+    def environment(self, pod: Object, container: Object) -> Mapping[str, str]:
+        """The variables that a container would start with. Raises MissingSource."""
+        return self._instances.environment(pod, container, self.sources.of(pod))
 
     def _live_sources(self, pod: Object) -> Sources:
         return self.sources.of(pod, lambda: self._changes.current(pod) or pod)

@@ -40,16 +40,16 @@ class VolumeBinder:
 
     def _claim(self, change: Change) -> Iterable[str]:
         before, after = _objects(change)
-        self._index.take_claim(change.key, after)
+        self._index.update_claim(change.key, after)
         named = [claim["spec"].get("volumeName") for claim in (before, after) if claim]
-        volumes = {*named, *self._index.reserved.to(change.key)}
+        volumes = {*named, *self._index.reserved.keys_of(change.key)}
         return change.key, *(name for name in volumes if name)
 
     def _volume(self, change: Change) -> Iterable[str]:
         before, after = _objects(change)
-        self._index.take_volume(change.key, after)
+        self._index.update_volume(change.key, after)
         claim_keys = [claim_key_of(volume) for volume in (before, after) if volume]
-        claims = {*claim_keys, *self._index.named.to(change.key)}
+        claims = {*claim_keys, *self._index.named.keys_of(change.key)}
         return change.key, *(key for key in claims if key)
 
     def _claims_of_class(self, change: Change) -> Iterable[str]:
@@ -73,18 +73,18 @@ class VolumeBinder:
             if key in self._index.waiting:
                 yield key
             elif self._client.collection(CLAIMS).get(key) is None:
-                yield from self._index.reserved.to(key)
+                yield from self._index.reserved.keys_of(key)
 
     async def sync(self, key: str) -> None:
         namespace, slash, name = key.partition("/")
         if slash:
             claim = self._client.find(CLAIMS, namespace, name)
             if claim is not None:
-                await self._claims.settle(claim)
+                await self._claims.reconcile(claim)
         else:
             volume = self._client.find(VOLUMES, "", key)
             if volume is not None:
-                await self._volumes.settle(volume)
+                await self._volumes.reconcile(volume)
 
 
 def _objects(change: Change) -> tuple[Object | None, Object | None]:

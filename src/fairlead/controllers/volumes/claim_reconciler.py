@@ -45,13 +45,13 @@ class ClaimRules:
         self._events = parts.events
         self._index = parts.index
 
-    async def settle(self, claim: Object) -> None:
+    async def reconcile(self, claim: Object) -> None:
         """Reconcile a claim: bind it, or set its phase and record an event."""
         claim = await self._with_driver(claim)
         if self._names.bind_completed in annotations_of(claim):
-            await self._settle_bound(claim)
+            await self._reconcile_bound(claim)
         elif claim["spec"].get("volumeName"):
-            await self._settle_named(claim)
+            await self._reconcile_named(claim)
         else:
             await self._settle_unbound(claim)
 
@@ -64,31 +64,31 @@ class ClaimRules:
             return await self._writer.replace(CLAIMS, with_annotations(claim, changes))
         return claim
 
-    async def _settle_bound(self, claim: Object) -> None:
+    async def _reconcile_bound(self, claim: Object) -> None:
         """A claim that was bound keeps its volume, or is Lost."""
         name = claim["spec"].get("volumeName") or ""
         if not name:
             text = "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
-            await self._lose(claim, "ClaimLost", text)
+            await self._mark_lost(claim, "ClaimLost", text)
             return
         volume = self._client.find(VOLUMES, "", name)
         if volume is None:
             text = "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
-            await self._lose(claim, "ClaimLost", text)
+            await self._mark_lost(claim, "ClaimLost", text)
             return
         reference = volume["spec"].get("claimRef")
         if reference is None or reference.get("uid", "") == claim["metadata"]["uid"]:
             await self._writer.bind(volume, claim)
         else:
             text = "Two claims are bound to the same volume, this one is bound incorrectly"
-            await self._lose(claim, "ClaimMisbound", text)
+            await self._mark_lost(claim, "ClaimMisbound", text)
 
-    async def _lose(self, claim: Object, reason: str, text: str) -> None:
+    async def _mark_lost(self, claim: Object, reason: str, text: str) -> None:
         if phase_of(claim) != LOST:
             lost = await self._writer.set_claim_status(claim, LOST, None)
             self._events.record_event(CLAIMS, lost, WARNING, reason, text)
 
-    async def _settle_named(self, claim: Object) -> None:
+    async def _reconcile_named(self, claim: Object) -> None:
         """A claim that names a volume waits for that one."""
         name = claim["spec"]["volumeName"]
         volume = self._client.find(VOLUMES, "", name)
@@ -134,7 +134,7 @@ class ClaimRules:
 
     def _best_volume(self, claim: Object, class_name: str, delayed: bool) -> Object | None:
         """A volume reserved for the claim, else the smallest free one that matches."""
-        for name in sorted(self._index.reserved.to(key_of(claim))):
+        for name in sorted(self._index.reserved.keys_of(key_of(claim))):
             volume = self._client.find(VOLUMES, "", name)
             if volume is not None and is_bound_to(volume, claim) and could_hold(volume, claim):
                 return volume

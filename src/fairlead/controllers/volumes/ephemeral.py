@@ -51,7 +51,7 @@ class EphemeralClaims:
         the name."""
         if not change.deleted:
             return ()
-        return [entry.rpartition("/")[0] for entry in self._needed.to(change.key)]
+        return [entry.rpartition("/")[0] for entry in self._needed.keys_of(change.key)]
 
     async def sync(self, key: str) -> None:
         namespace, _, name = key.partition("/")

@@ -74,9 +74,9 @@ class VolumeExpander:
         volume = self._client.find(VOLUMES, "", claim["spec"].get("volumeName") or "")
         if volume is None or not is_bound_to(volume, claim):
             return
-        if plugin := self._plugins.moved_plugin(volume):
-            what = f"CSI migration enabled for {plugin}"
-            self._record(claim, f"{what}; waiting for external resizer to expand the pvc")
+        if plugin := self._plugins.migrated_plugin(volume):
+            message = f"CSI migration enabled for {plugin}"
+            self._record(claim, f"{message}; waiting for external resizer to expand the pvc")
             await self._write(claim, self._resized_by(claim, self._plugins.driver(plugin)))
         elif volume["spec"].get("flexVolume") is not None:
             await self._expand_on_node(claim, volume)

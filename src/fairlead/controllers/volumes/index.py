@@ -91,7 +91,7 @@ class Links:
             self._named[key] = name
             self._by_name.setdefault(name, {})[key] = None
 
-    def to(self, name: str) -> tuple[str, ...]:
+    def keys_of(self, name: str) -> tuple[str, ...]:
         """The keys that refer to a name, oldest first."""
         return tuple(self._by_name.get(name, ()))
 
@@ -134,7 +134,7 @@ class WaitingClaims:
     def of_class(self, class_name: str) -> list[str]:
         return list(self._wishes.get(class_name, ()))
 
-    def that_fit(self, volume: Object, class_name: str) -> list[str]:
+    def fitting(self, volume: Object, class_name: str) -> list[str]:
         """The claims whose size and modes a volume satisfies."""
         size, sort, modes = size_of(volume), _sort(class_name, volume), modes_of(volume)
         return [
@@ -157,7 +157,7 @@ class Index:
         self.named = Links()
         self.waiting = WaitingClaims()
 
-    def take_volume(self, name: str, volume: Object | None) -> None:
+    def update_volume(self, name: str, volume: Object | None) -> None:
         """Update a volume, or remove it if None."""
         if volume is None:
             self.free.drop(name)
@@ -169,7 +169,7 @@ class Index:
         else:
             self.free.drop(name)
 
-    def take_claim(self, key: str, claim: Object | None) -> None:
+    def update_claim(self, key: str, claim: Object | None) -> None:
         """Update a claim, or remove it if None."""
         named = claim["spec"].get("volumeName") if claim is not None else None
         self.named.set(key, named or None)

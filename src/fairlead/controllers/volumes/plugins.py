@@ -13,7 +13,7 @@ from fairlead.controllers.volumes.names import Annotations, annotations_of
 from fairlead.operations.api import Object
 
 # Built-in plugins that migrated to CSI: the field of a volume's spec, and the driver.
-_MOVED = {
+_MIGRATED = {
     "@/aws-ebs": ("awsElasticBlockStore", "ebs.csi.aws.com"),
     "@/azure-disk": ("azureDisk", "disk.csi.azure.com"),
     "@/azure-file": ("azureFile", "file.csi.azure.com"),
@@ -22,7 +22,7 @@ _MOVED = {
     "@/vsphere-volume": ("vsphereVolume", "csi.vsphere.vmware.com"),
 }
 # Built-in plugins that the reference's volume controller knows but that cannot provision.
-_UNABLE = ("@/nfs", "@/local-volume", "@/csi")
+_NOT_PROVISIONING = ("@/nfs", "@/local-volume", "@/csi")
 _HOST_PATH = "@/host-path"
 # Volume sources that the reference's volume controller has a plugin for.
 _KNOWN_SOURCES = (
@@ -32,7 +32,7 @@ _KNOWN_SOURCES = (
     "nfs",
     "portworxVolume",
     "rbd",
-    *(source for source, _ in _MOVED.values()),
+    *(source for source, _ in _MIGRATED.values()),
 )
 _DELETABLE_PATH = re.compile("/tmp/.+")
 
@@ -42,16 +42,16 @@ class Plugins:
 
     def __init__(self, dialect: Dialect, names: Annotations) -> None:
         self._names = names
-        self._drivers = {dialect.label(name): driver for name, (_, driver) in _MOVED.items()}
-        self._moved = {source: dialect.label(name) for name, (source, _) in _MOVED.items()}
-        self._unable = frozenset(dialect.label(name) for name in _UNABLE)
+        self._drivers = {dialect.label(name): driver for name, (_, driver) in _MIGRATED.items()}
+        self._moved = {source: dialect.label(name) for name, (source, _) in _MIGRATED.items()}
+        self._unable = frozenset(dialect.label(name) for name in _NOT_PROVISIONING)
         self._host_path = dialect.label(_HOST_PATH)
 
     def driver(self, provisioner: str) -> str:
         """The CSI driver that replaced a built-in provisioner, or empty."""
         return self._drivers.get(provisioner, "")
 
-    def moved_plugin(self, volume: Object) -> str:
+    def migrated_plugin(self, volume: Object) -> str:
         """The migrated built-in plugin of a volume, or empty."""
         spec = volume["spec"]
         return next((name for field, name in self._moved.items() if spec.get(field)), "")

@@ -46,12 +46,12 @@ def claims_of(pod: Object) -> Iterator[str]:
 
 
 def may_have_ephemeral(version: Version) -> bool:
-    """False only for pods without ephemeral volumes; does not decode the pod."""
+    """Whether a pod may have ephemeral volumes, without decoding it; False is certain."""
     return version.mentions("ephemeral")
 
 
 def may_use_claims(version: Version) -> bool:
-    """False only for pods that use no claims; does not decode the pod."""
+    """Whether a pod may use claims, without decoding it; False is certain."""
     return version.mentions("claimName") or may_have_ephemeral(version)
 
 

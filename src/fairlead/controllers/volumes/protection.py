@@ -46,7 +46,7 @@ class _Protection:
         self._finalizer = finalizer
         self._is_used = is_used
 
-    async def settle(self, namespace: str, name: str) -> None:
+    async def reconcile(self, namespace: str, name: str) -> None:
         value = self._client.find(self._resource, namespace, name)
         if value is None:
             return
@@ -89,7 +89,7 @@ class ClaimProtection:
 
     async def sync(self, key: str) -> None:
         namespace, _, name = key.partition("/")
-        await self._protection.settle(namespace, name)
+        await self._protection.reconcile(namespace, name)
 
     def _is_used(self, claim: Object) -> bool:
         metadata = claim["metadata"]
@@ -122,7 +122,7 @@ class VolumeProtection:
         return {VOLUMES: lambda change: () if change.deleted else (change.name,)}
 
     async def sync(self, key: str) -> None:
-        await self._protection.settle("", key)
+        await self._protection.reconcile("", key)
 
 
 class AttributesClassProtection:
@@ -151,7 +151,7 @@ class AttributesClassProtection:
         return before - (_classes_of(change.after.object()) if change.after else set())
 
     async def sync(self, key: str) -> None:
-        await self._protection.settle("", key)
+        await self._protection.reconcile("", key)
 
     def _is_used(self, attributes_class: Object) -> bool:
         name = attributes_class["metadata"]["name"]

@@ -18,7 +18,7 @@ _SCRUB = (
     ' test -z "$(ls -A /scrub)" || exit 1'
 )
 # Minimum deadline of the pod in seconds, and seconds per GiB.
-_TIMES = {"hostPath": (60, 30), "nfs": (300, 30)}
+_DEADLINES = {"hostPath": (60, 30), "nfs": (300, 30)}
 _GIB = 1 << 30
 
 
@@ -29,7 +29,7 @@ class Recycler:
         self._client = client
 
     def can_recycle(self, volume: Object) -> bool:
-        return any(volume["spec"].get(source) is not None for source in _TIMES)
+        return any(volume["spec"].get(source) is not None for source in _DEADLINES)
 
     async def recycle(self, volume: Object) -> str | None:
         """Returns "" when the volume is empty, an error text if the pod failed, None while it
@@ -51,8 +51,8 @@ class Recycler:
 
 
 def _pod_for(volume: Object) -> Object:
-    source = next(name for name in _TIMES if volume["spec"].get(name) is not None)
-    minimum, for_each = _TIMES[source]
+    source = next(name for name in _DEADLINES if volume["spec"].get(name) is not None)
+    minimum, for_each = _DEADLINES[source]
     container = {
         "name": "pv-recycler",
         "image": _IMAGE,

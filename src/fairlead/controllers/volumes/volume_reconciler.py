@@ -40,7 +40,7 @@ class VolumeRules:
         self._reclaimer = Reclaimer(parts)
         self._claims = claims
 
-    async def settle(self, volume: Object) -> None:
+    async def reconcile(self, volume: Object) -> None:
         """Set the phase of a volume, offer or reclaim it."""
         volume = await self._with_driver(volume)
         reference = volume["spec"].get("claimRef")
@@ -74,8 +74,8 @@ class VolumeRules:
             await self._writer.unbind(volume)
 
     def _was_made_for_claim(self, volume: Object) -> bool:
-        """Whether a volume was provisioned for its claim and is to be deleted when that has another
-        one."""
+        """Whether a volume was provisioned for its claim, so that it is deleted if the claim has
+        another volume."""
         policy = volume["spec"].get("persistentVolumeReclaimPolicy")
         return policy == "Delete" and self._names.provisioned_by in annotations_of(volume)
 
@@ -92,7 +92,7 @@ class VolumeRules:
     async def _offer(self, volume: Object) -> None:
         """Sync waiting claims that match, until one has taken the volume."""
         class_name, name = class_of(volume, self._names), volume["metadata"]["name"]
-        waiting = self._index.waiting.that_fit(volume, class_name)
+        waiting = self._index.waiting.fitting(volume, class_name)
         if not waiting or self._claims.is_delayed(class_name):
             return
         for key in waiting:
@@ -100,7 +100,7 @@ class VolumeRules:
             claim = self._client.find(CLAIMS, namespace, claim_name)
             if claim is None or not self._claims.fits(volume, claim):
                 continue
-            await self._claims.settle(claim)
+            await self._claims.reconcile(claim)
             newest = self._client.find(VOLUMES, "", name)
             if newest is None or newest["spec"].get("claimRef") is not None:
                 return

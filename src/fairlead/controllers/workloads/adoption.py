@@ -126,8 +126,8 @@ class Claims:
     async def _change(
         self, dependent: Dependent, change: Callable[[Object], Object], *passed_over: int
     ) -> bool:
-        """Returns whether the object was changed. Status codes in `passed_over` mean that nothing
-        is to do."""
+        """Change a dependent; returns whether it was changed. Errors with the status codes in
+        `passed_over` are ignored."""
         try:
             await self._objects.change(
                 self._dependents, dependent.namespace, dependent.name, change, verb="patch"

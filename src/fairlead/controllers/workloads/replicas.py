@@ -25,7 +25,7 @@ from fairlead.controllers.workloads.pods import PODS, Pod, next_available, to_re
 from fairlead.controllers.workloads.statuses import write_status
 from fairlead.operations.api import Api, Object
 from fairlead.operations.client import Client
-from fairlead.resources.apps.shared import amount
+from fairlead.resources.apps.shared import int_or_percent
 from fairlead.storage.version import Change
 
 REPLICA_SETS, REPLICATION_CONTROLLERS = "apps/v1/replicasets", "core/v1/replicationcontrollers"
@@ -170,5 +170,5 @@ def resolved(value: int | str, total: int, *, up: bool) -> int:
     """The absolute number for an integer or a percentage of `total`; `up` rounds up."""
     if isinstance(value, int):
         return value
-    hundredths = amount(value) * total
+    hundredths = int_or_percent(value) * total
     return -(-hundredths // 100) if up else hundredths // 100

@@ -38,7 +38,8 @@ class BackupError(Exception):
 
 
 class Gap(BackupError):
-    """The store no longer has the changes that continue a backup, or it is another store."""
+    """The changes after a backup cannot be continued: they are no longer in the store, or it is
+    another store."""
 
 
 FORMAT = 1
@@ -99,8 +100,9 @@ class Header:
 
 
 def joined(main: Iterable[Row], others: Iterable[Iterable[Row]]) -> Iterator[Row]:
-    """Yield the rows of the main cluster, then those of the others. Their revisions cannot be
-    compared, so the others' rows all share that of a row before: a restore gives them new ones."""
+    """Yield the rows of the main cluster, then those of the others. Revisions of different clusters
+    cannot be compared, so all rows of the others get the revision of an earlier row; a restore
+    assigns new ones."""
     shared = 0
     for row in main:
         shared = shared or row.revision

@@ -39,8 +39,8 @@ IDLE_SECONDS = 5.0  # after which a stream of changes says that there were none
 
 
 class Batch(NamedTuple):
-    """All changes after those of the batch before, up to a revision. One without rows says that
-    nothing had changed by that time."""
+    """All changes after the previous batch, up to a revision. A batch without rows records that
+    there were no changes until its time."""
 
     revision: int
     time: str
@@ -88,7 +88,7 @@ class JournalHeader:
 def identity_of(
     dialect: str, namespaces: Iterable[Row], apart: Iterable[Sequence[str]] = ()
 ) -> str:
-    """Return what identifies a store: the uid of its system namespace, "" if there is none, and the
+    """Return the identity of a store: the uid of its system namespace ("" without one), and the
     resources that other clusters keep `apart`."""
     name = DIALECTS[dialect].system_namespace
     layout = "".join(f" {','.join(resources)}" for resources in apart)

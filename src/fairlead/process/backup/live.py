@@ -28,7 +28,7 @@ _BYTES_ON_LOOP = 256 * 1024  # are encoded on the event loop
 
 
 def identity(store: Store, dialect: str, apart: Iterable[Sequence[str]]) -> str:
-    """Return what identifies the main store, see `identity_of`."""
+    """Return the identity of the main store, see `identity_of`."""
     rows = (
         Row(version.revision, NAMESPACES, version.key, 0, "", encoded_of(version.body or b""))
         for version in store.collection(NAMESPACES).current("")
@@ -38,8 +38,8 @@ def identity(store: Store, dialect: str, apart: Iterable[Sequence[str]]) -> str:
 
 class LiveChanges:
     """The changes of a store after a revision: first those in its log, then all as they are
-    committed. The first line says what store they come from, as `identity`, and which `resources`
-    it keeps if it is that of another cluster."""
+    committed. The first line has the `identity` of the main store, and for the store of another
+    cluster the `resources` that it keeps."""
 
     def __init__(
         self, store: Store, after: int, identity: str, resources: Sequence[str] = ()
@@ -98,12 +98,12 @@ class LiveChanges:
         return orjson.dumps(head) + b"\n"
 
     def _parts(self) -> list[tuple[int, Sequence[Row]]]:
-        """Take the pending changes. Those whose commit is not delivered as a whole remain: its
-        changes may share a revision."""
-        whole = self._store.delivered_revision
+        """Take the pending changes whose commits were delivered as a whole: the changes of a commit
+        may share a revision."""
+        delivered = self._store.delivered_revision
         changes = [*self._undelivered, *(change for _, change in self._watcher.take())]
-        self._undelivered = [change for change in changes if change.revision > whole]
-        rows = [_row(change) for change in changes if change.revision <= whole]
+        self._undelivered = [change for change in changes if change.revision > delivered]
+        rows = [_row(change) for change in changes if change.revision <= delivered]
         parts: list[tuple[int, Sequence[Row]]] = []
         start = 0
         for index, row in enumerate(rows):
@@ -113,7 +113,7 @@ class LiveChanges:
                 start = index + 1
         return parts
 
-    # As the listener of its watcher.
+    # The methods of a watcher's listener.
 
     def pass_on(self, kind: str, change: Change) -> bool:
         return False

@@ -36,7 +36,7 @@ class Changes(NamedTuple):
 
 
 class Origin(Protocol):
-    """`is_live`: others write to it, so that its changes never end."""
+    """The store that is backed up. `is_live`: others write to it, so its changes never end."""
 
     is_live: bool
 
@@ -182,7 +182,7 @@ class _Stream:
 
 
 def _headers(config: ClientConfig) -> dict[str, str]:
-    """Decline content codings: a backup is compressed already."""
+    """The headers of a request. They decline content codings, because a backup is compressed."""
     headers = {"accept-encoding": "identity"}
     if proof := config.authorization():
         headers["authorization"] = proof

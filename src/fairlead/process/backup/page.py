@@ -90,7 +90,7 @@ class BackupPage:
                 async for piece in changes.pieces():
                     yield piece
         except Compacted:
-            return  # the client asks again and is told
+            return  # the next request of the client gets the error
         finally:
             self._followers[store] -= 1
 
@@ -113,7 +113,9 @@ class BackupPage:
             for other, resources in kept_apart.items()
         ]
         header = archive.Header.of(self._api.dialect.name, store.revision, others)
-        states = [_rows(_state(other)) for other in kept_apart]  # taken now, not as they are read
+        states = [
+            _rows(_state(other)) for other in kept_apart
+        ]  # at these revisions, although read later
         return header, archive.joined(_rows(_state(store)), states)
 
 

@@ -10,9 +10,9 @@ from fairlead.process.backup.archive import BackupError, Header, joined
 from fairlead.process.backup.series import Base, Reach, Series, moment, reach, shown
 from fairlead.storage.backend import Row
 
-Place = tuple[str, str]  # resource and key
+ObjectKey = tuple[str, str]  # resource and key
 
-_GRAIN = timedelta(seconds=1)  # of the time in the header of a base
+_TIME_PRECISION = timedelta(seconds=1)  # of the time in the header of a base
 
 
 class PointInTime:
@@ -24,7 +24,12 @@ class PointInTime:
     """
 
     def __init__(
-        self, base: Base, header: Header, revision: int, until: datetime | None, known: _Known
+        self,
+        base: Base,
+        header: Header,
+        revision: int,
+        until: datetime | None,
+        known: _NewestRevisions,
     ) -> None:
         self.base = base
         self.revision = revision
@@ -52,7 +57,7 @@ class PointInTime:
                 number += 1
             yield row
 
-    def _rows(self, changed: Mapping[Place, Row], *, is_apart: bool) -> Iterator[Row]:
+    def _rows(self, changed: Mapping[ObjectKey, Row], *, is_apart: bool) -> Iterator[Row]:
         with self.base.opened() as archive:
             for row in archive.rows():
                 is_here = (row.resource in self._apart) is is_apart
@@ -63,9 +68,9 @@ class PointInTime:
                 yield row
 
 
-def _changes_until(base: Base, revision: int) -> Iterator[tuple[Place, Row]]:
-    """Yield the changes of the journal up to a revision by resource and key. What follows that
-    revision is not read."""
+def _changes_until(base: Base, revision: int) -> Iterator[tuple[ObjectKey, Row]]:
+    """Yield the changes of the journal up to a revision, with resource and key. Later parts of the
+    journal are not read."""
     for batch in base.batches():
         for row in batch.rows:
             if row.revision <= revision:
@@ -82,16 +87,16 @@ def _changes_by(base: Base, cluster: int, until: datetime | None) -> Iterator[Ro
         yield from batch.rows
 
 
-class _Known:
-    """What a series knows of a store beyond a restored state."""
+class _NewestRevisions:
+    """The newest revisions in a series: of the store, and of each object."""
 
     def __init__(self, bases: list[Base]) -> None:
         self.revision = 0
-        self._latest: dict[Place, int] = {}  # revisions of changes in the main cluster
+        self._latest: dict[ObjectKey, int] = {}  # newest revisions of the main cluster's objects
         for base in bases:
             for number, cluster in enumerate(base.header().clusters):
                 self.revision = max(self.revision, cluster.revision)
-                with suppress(BackupError):  # damaged: what is behind the damage is unknown
+                with suppress(BackupError):  # the revisions after the damage are unknown
                     self._read(base, number)
 
     def _read(self, base: Base, cluster: int) -> None:
@@ -101,13 +106,13 @@ class _Known:
                 for row in batch.rows:
                     self._latest[row.resource, row.key] = row.revision
 
-    def changed_after(self, revision: int) -> set[Place]:
+    def changed_after(self, revision: int) -> set[ObjectKey]:
         return {place for place, latest in self._latest.items() if latest > revision}
 
 
 def state_of(series: Series, revision: int | None, time: datetime | None) -> PointInTime:
-    """Return the newest state that a series has, or that at a revision or a time. Raises
-    BackupError if the series does not have it, with what it has instead."""
+    """Return the state at a revision or a time, by default the newest state of the series. Raises
+    BackupError if the series does not cover it; the message says what it covers."""
     bases = series.bases()
     if not bases:
         raise BackupError(f"{series.directory} holds no backups")
@@ -121,7 +126,7 @@ def state_of(series: Series, revision: int | None, time: datetime | None) -> Poi
         target = reach(base).revision
     with base.opened() as archive:
         archive.verify()
-        return PointInTime(base, archive.header, target, time, _Known(bases))
+        return PointInTime(base, archive.header, target, time, _NewestRevisions(bases))
 
 
 def _time_of(base: Base, revision: int) -> datetime:
@@ -147,7 +152,7 @@ def _at_revision(bases: list[Base], revision: int) -> Base:
 
 
 def _at_time(bases: list[Base], time: datetime) -> tuple[Base, int]:
-    index = _last(bases, lambda base: moment(base.header().created) + _GRAIN <= time)
+    index = _last(bases, lambda base: moment(base.header().created) + _TIME_PRECISION <= time)
     if index is None:
         oldest = bases[0].header()
         raise BackupError(

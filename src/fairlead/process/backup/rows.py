@@ -1,4 +1,4 @@
-"""The form of a row in backups and journals: a line with what the row is, then its value.
+"""The form of a row in backups and journals: a line that describes the row, then its value.
 
 ["core/pods","default/a",17,"v1",312]⏎   resource, key, revision, apiVersion, length of the value,
                                          null for a deletion

@@ -128,7 +128,8 @@ class Series:
             os.close(lock)
 
     def _clean_up(self) -> None:
-        """Delete what killed commands left: unfinished files, and journals without a base."""
+        """Delete the leftovers of killed commands: unfinished files, and journals without a
+        base."""
         for pattern in (f".*{_BASE}.*.partial", f".*{_JOURNAL}.partial"):
             for path in self.directory.glob(pattern):
                 path.unlink()

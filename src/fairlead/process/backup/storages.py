@@ -22,7 +22,7 @@ from fairlead.base.dialect import DIALECTS
 from fairlead.process.backup.archive import BackupError, ClusterState, Gap, Header, joined
 from fairlead.process.backup.journal import IDLE_SECONDS, NAMESPACES, identity_of
 from fairlead.process.backup.progress import Progress
-from fairlead.process.backup.shared import Cluster, RevisionGap, check_empty, fill
+from fairlead.process.backup.shared_restore import Cluster, RevisionGap, check_empty, fill
 from fairlead.storage.backend import Compacted, Row, StorageError
 from fairlead.storage.log import Snapshot, Source
 from fairlead.storage.sqlite import format as file_format

@@ -9,9 +9,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from fairlead.base import clock
-from fairlead.base.files import stamp
+from fairlead.base.files import NotReloaded, Reloadable, stamp
 from fairlead.base.logs import Logger
-from fairlead.base.reloading import NotReloaded, Reloadable
 from fairlead.process.certificates.authority import (
     DEFAULT_LIFETIMES,
     Clock,
@@ -28,15 +27,16 @@ from fairlead.process.metrics import show_certificate
 
 logger = Logger("fairlead")
 
-_EVERY = 60.0  # seconds
-_SAY_AGAIN = timedelta(days=1)
-_SOON = timedelta(days=30)
+_CHECK_EVERY = 60.0  # seconds
+_WARN_AGAIN = timedelta(days=1)
+_EXPIRES_SOON = timedelta(days=30)
 
 
 class Renewal:
-    """`configured` is the serving certificate of the command line, if any. `changed` is called
-    after files changed and reloads them for later handshakes; it may raise FileError. One process
-    of a server `renews`, the others only reload."""
+    """Renews and reloads certificates. `configured` is the serving certificate of the command line,
+    if any. `changed` is called after files changed and reloads them for later handshakes; it may
+    raise FileError. With `renews` this process renews the server's own certificates; the other
+    processes of the server only reload them."""
 
     def __init__(
         self,
@@ -67,8 +67,8 @@ class Renewal:
     async def run(self) -> None:
         """Check every minute until cancelled."""
         while True:
-            await clock.sleep(_EVERY)
-            if await asyncio.to_thread(self.look):
+            await clock.sleep(_CHECK_EVERY)
+            if await asyncio.to_thread(self.renew):
                 try:
                     self._changed()
                 except FileError as error:
@@ -89,7 +89,7 @@ class Renewal:
             raise NotReloaded(str(error)) from None
         return is_new
 
-    def look(self) -> bool:
+    def renew(self) -> bool:
         """Renew certificates that expire soon; return whether files changed and must be
         reloaded."""
         try:
@@ -125,7 +125,7 @@ class Renewal:
         return [stamp(pair.certificate) for pair in self._followed]
 
     def _warn_of_expiry(self) -> None:
-        """Warn before the configured certificate expires; own ones are renewed in time."""
+        """Warn before the configured certificate expires; the server renews its own in time."""
         if self._configured is None:
             return
         path = self._configured.certificate
@@ -135,12 +135,12 @@ class Renewal:
             return  # the error is reported when it is loaded
         if left <= timedelta():
             self._warn("the serving certificate has expired: clients refuse it", file=path)
-        elif left < _SOON:
+        elif left < _EXPIRES_SOON:
             self._warn("the serving certificate expires soon", file=path, days=left.days)
 
     def _warn(self, message: str, **fields: object) -> None:
         """Log each kind of warning at most once a day."""
         last = self._warned.get(message)
-        if last is None or self._now() - last >= _SAY_AGAIN:
+        if last is None or self._now() - last >= _WARN_AGAIN:
             self._warned[message] = self._now()
             logger.warning(message, **fields)

@@ -39,7 +39,7 @@ class ServingCertificates:
         """Return the certificates of the data directory; issues missing ones."""
         try:
             pair = self._configured_pair()
-            if pair is not None:  # first: other users of its key report worse errors
+            if pair is not None:  # checked first: later errors about its key are less clear
                 check_pair(pair.certificate, pair.key)
             proxy = self._configured_proxy()
             pki = ensure_pki(self._options.data_dir, self._hosts(), lifetimes=self._lifetimes())
@@ -68,7 +68,7 @@ class ServingCertificates:
             if keeps_files:
                 write_admin_config(config, url, pki, "fairlead")
 
-        def take_up() -> None:
+        def load_new_files() -> None:
             trust.refresh()
             write_config()
 
@@ -81,7 +81,7 @@ class ServingCertificates:
             self._hosts(),
             pki,
             configured=self._configured_pair(),
-            changed=take_up,
+            changed=load_new_files,
             renews=keeps_files,
             lifetimes=self._lifetimes(),
         )

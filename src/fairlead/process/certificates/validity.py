@@ -19,8 +19,8 @@ class Validity(NamedTuple):
         return self.end - now
 
     def is_to_be_renewed(self, now: datetime) -> bool:
-        """Less than a third of the lifetime is left, or it is not valid yet because a clock was
-        ahead."""
+        """Whether less than a third of the lifetime is left, or the certificate is not valid yet,
+        because it was issued while a clock was ahead."""
         return now < self.start or self.left(now) * 3 < self.end - self.start
 
 

@@ -76,7 +76,13 @@ def add_storage_flags(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="number of processes that serve requests",
     )
-    flag(
+    _add_encryption_flags(group)
+    for name, text in _SWITCHES:
+        switch(group, name, False, text)
+
+
+def _add_encryption_flags(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
         "--encryption-provider-config",
         type=Path,
         metavar="FILE",
@@ -88,5 +94,3 @@ def add_storage_flags(parser: argparse.ArgumentParser) -> None:
         False,
         "read the file of --encryption-provider-config again when it changes",
     )
-    for name, text in _SWITCHES:
-        switch(group, name, False, text)

@@ -28,7 +28,8 @@ _HOST_AND_PORT = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:/@\s]+)(?::(\d{1,5}))?"
 
 
 class Tracing(NamedTuple):
-    """Where spans go, as the URL of a gRPC server, and how many requests in a million have some."""
+    """The URL of the gRPC server that gets the spans, and how many requests in a million are
+    sampled."""
 
     url: str
     rate: int

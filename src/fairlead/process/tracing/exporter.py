@@ -30,8 +30,8 @@ _STOP_TIMEOUT = 2.0
 
 
 class Exporter:
-    """Exports the ended spans of a tracer in batches. What a collector does not take is tried again
-    for half a minute, then dropped; meanwhile the bounded queue of the tracer fills."""
+    """Exports the ended spans of a tracer in batches. A batch that the collector does not take is
+    retried for half a minute, then dropped; meanwhile the bounded queue of the tracer fills."""
 
     def __init__(self, tracing: Tracing, address: str) -> None:
         self.tracer = Tracer(tracing.rate)
@@ -57,7 +57,7 @@ class Exporter:
                 await self._export_batch()
 
     async def close(self) -> None:
-        """Send what is left, if the collector takes it soon."""
+        """Send the spans that are left, if the collector takes them soon."""
         if self._unsent or self.tracer.ended:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_STOP_TIMEOUT):

@@ -24,7 +24,7 @@ from pathlib import Path
 from fairlead.base.dialect import DIALECTS
 from fairlead.base.logs import Logger
 from fairlead.process.assembly import StartError
-from fairlead.process.banner import banner, process_age, show_banner, tell_stopping
+from fairlead.process.banner import banner, print_stop_notice, process_age, show_banner
 from fairlead.process.flags.checks import release_of
 from fairlead.process.listeners import listen, shown_address
 from fairlead.process.service_manager import ServiceManager
@@ -48,7 +48,7 @@ Work = Callable[[WorkerSlot], int]
 _MIN_PAUSE, _MAX_PAUSE = 0.1, 5.0
 _STABLE_SECONDS = 10.0  # seconds; a worker that was ready and lived longer resets its failures
 _MAX_FAILURES = 5  # consecutive failures of a worker to become ready again
-_SPARE = 10.0  # seconds on top of the time that a worker allows itself to stop
+_SPARE = 10.0  # seconds in addition to the time in which a worker stops by itself
 _BACKLOG = 2048
 _PREFIX = "fairlead-workers-"
 
@@ -301,14 +301,14 @@ class Parent:
                 self._start(worker)
 
     def _kill_hung_workers(self) -> None:
-        """Kill workers that hang. Another is started when the process has ended: one that hung and
-        goes on later can write nothing any more."""
+        """Kill workers that hang. A new one is started when the process has ended, so that the old
+        process can write nothing later."""
         running = {
             worker.number: Running(worker.pid, worker.ready)
             for worker in self._workers
             if worker.pid
         }
-        for number in self._hangs.look(running):
+        for number in self._hangs.hanging(running):
             pid, is_ready = running[number]
             if is_ready:
                 logger.error("a worker hangs and is killed", worker=number, pid=pid)
@@ -321,7 +321,7 @@ class Parent:
     def _on_signal(self, numbers: bytes) -> None:
         for number in numbers:
             if number in self._stop_signals:
-                tell_stopping(self._stopping + 1)
+                print_stop_notice(self._stopping + 1)
                 self._stop()
             elif number == signal.SIGHUP:
                 self._reload()

@@ -1,5 +1,5 @@
-"""What a worker shares with the other workers of its server, and its control socket to the
-parent."""
+"""The resources that a worker shares with the other workers of its server, and its control socket
+to the parent."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ READY, STOP, STOP_NOW, RELOAD = b"r", b"s", b"h", b"l"
 
 @dataclass(frozen=True)
 class WorkerSlot:
-    """A worker's place among the workers of a server. All accept connections at `listener`; `peers`
-    is where this worker serves the others. `shares_log`: there is one embedded log, which worker 0
-    owns and the others follow."""
+    """The slot of one worker. All workers of a server accept connections at `listener`; `peers` is
+    the socket at which this worker serves the others. `shares_log`: there is one embedded log,
+    which worker 0 owns and the others follow."""
 
     number: int
     page: Page

@@ -26,7 +26,7 @@ _HEALTH_EVERY = 0.2  # seconds
 
 
 class Worker:
-    """The parts of a place that need the event loop."""
+    """The parts of a `WorkerSlot` that need the event loop."""
 
     def __init__(self, slot: WorkerSlot, workers: int) -> None:
         self.worker_slot = slot
@@ -53,11 +53,11 @@ class Worker:
         path = socket_of(self.worker_slot.directory, OWNER)
         return FollowedLog(SharedSource(str(path), self.worker_slot.page))
 
-    def share(self, log: EmbeddedLog) -> None:
+    def share_log(self, log: EmbeddedLog) -> None:
         """Serve this log to the other workers once `open` was awaited."""
         self._sharing = log.sharing = Sharing(self.worker_slot.page, self._rpc, log)
 
-    def opened(self, store: Store) -> None:
+    def share_store(self, store: Store) -> None:
         """Start sharing the store. Call it before anything is written."""
         if self._sharing is not None:
             self._sharing.begin(store)
@@ -75,12 +75,12 @@ class Worker:
             await asyncio.sleep(_HEALTH_EVERY)
 
     async def beat(self) -> None:
-        """Show the parent that this worker does not hang, until cancelled."""
+        """Count beats, which show the parent that this worker does not hang, until cancelled."""
         try:
             while True:
                 self.slot.beat()
                 await asyncio.sleep(BEAT_EVERY)
-        finally:  # closing its files may block it
+        finally:  # closing files may block the loop for long
             self.slot.end_beats()
 
     def notify_ready(self, data_found: str) -> None:
@@ -111,7 +111,7 @@ class Worker:
 # Merges the metrics of all workers. Any worker can serve them.
 
 _PEER_TIMEOUT = 2.0  # seconds for a worker that is busy, stopped or starting
-_RISING = ("counter", "histogram")
+_RISING_KINDS = ("counter", "histogram")
 
 
 class MetricsAggregator:
@@ -145,11 +145,11 @@ class MetricsAggregator:
         await asyncio.sleep(0)
         if self._metrics is None:
             raise StorageError("this worker is still starting")
-        return [family.plain() for family in self._own(self._metrics)]
+        return [family.as_tuple() for family in self._own(self._metrics)]
 
     def _own(self, metrics: Metrics) -> list[Family]:
         families = merged((metrics.families(), self._before))
-        counts = [family.plain() for family in families if family.kind in _RISING]
+        counts = [family.as_tuple() for family in families if family.kind in _RISING_KINDS]
         path = self._path(self._worker)
         fresh = path.with_suffix(".new")
         with suppress(OSError):

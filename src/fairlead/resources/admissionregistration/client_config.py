@@ -95,7 +95,7 @@ class Url(NamedTuple):
 
 
 class NoUrl(Exception):
-    """Why a text is not a URL."""
+    """A text that is not a URL; the message says why."""
 
 
 def read_url(text: str) -> Url:
@@ -181,12 +181,12 @@ def check_review_versions(
         return
     seen: set[str] = set()
     for index, version in enumerate(versions):
-        here = f"{path}[{index}]"
+        item_path = f"{path}[{index}]"
         if version in seen:
-            causes.invalid(here, version, "duplicate version")
+            causes.invalid(item_path, version, "duplicate version")
         else:
             seen.add(version)
-            causes.invalid_each(here, version, dns_1035_label(version))
+            causes.invalid_each(item_path, version, dns_1035_label(version))
     if require_known and not has_known_version(versions):
         detail = f"must include at least one of {', '.join(KNOWN)}"
         causes.invalid(path, go_list("string", versions), detail)

@@ -228,9 +228,9 @@ def _declared_type(type_: Type) -> Type:
         return ListType(_declared_type(type_.element))
     if isinstance(type_, MapType):
         return MapType(_declared_type(type_.key), _declared_type(type_.value))
-    return type_ if str(type_) in _KEPT else DYN
+    return type_ if str(type_) in _KEPT_TYPES else DYN
 
 
-_KEPT = frozenset(
+_KEPT_TYPES = frozenset(
     ("bool", "bytes", "double", "duration", "int", "null", "string", "timestamp", "uint")
 )

@@ -53,10 +53,10 @@ def check_match_resources(match: dict[str, Any], path: str, causes: Causes) -> N
 def _check_named_rule(rule: dict[str, Any], path: str, causes: Causes) -> None:
     seen: set[str] = set()
     for index, name in enumerate(rule.get("resourceNames") or ()):
-        here = f"{path}.resourceNames[{index}]"
-        causes.invalid_each(here, name, path_segment(name))
+        item_path = f"{path}.resourceNames[{index}]"
+        causes.invalid_each(item_path, name, path_segment(name))
         if name in seen:
-            causes.duplicate(here, name)
+            causes.duplicate(item_path, name)
         seen.add(name)
     check_rule(rule, path, causes)
 
@@ -66,8 +66,8 @@ def check_mutated_operations(match: dict[str, Any], path: str, causes: Causes) -
     for rule in match.get("resourceRules") or ():
         for operation in rule.get("operations") or ():
             if operation not in MUTATED_OPERATIONS:
-                here = f"{path}.resourceRules.operations"
-                causes.unsupported(here, operation, MUTATED_OPERATIONS)
+                field_path = f"{path}.resourceRules.operations"
+                causes.unsupported(field_path, operation, MUTATED_OPERATIONS)
 
 
 def check_param_kind(kind: dict[str, Any], path: str, causes: Causes) -> None:
@@ -132,18 +132,18 @@ def check_match_conditions(
         causes.too_many(path, len(conditions), MAX_MATCH_CONDITIONS)
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
-        here, name = f"{path}[{index}]", condition["name"]
+        field_path, name = f"{path}[{index}]", condition["name"]
         text = condition["expression"].strip()
         if not text:
-            causes.required(f"{here}.expression")
+            causes.required(f"{field_path}.expression")
         else:
-            environment.check(text, ("bool",), declared, f"{here}.expression", causes)
+            environment.check(text, ("bool",), declared, f"{field_path}.expression", causes)
         if not name:
-            causes.required(f"{here}.name")
+            causes.required(f"{field_path}.name")
         else:
-            causes.invalid_each(f"{here}.name", name, qualified_name(name))
+            causes.invalid_each(f"{field_path}.name", name, qualified_name(name))
         if name and name in seen:
-            causes.duplicate(f"{here}.name", name)
+            causes.duplicate(f"{field_path}.name", name)
         seen.add(name)
 
 

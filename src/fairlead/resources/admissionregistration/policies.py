@@ -218,14 +218,16 @@ def _check_value_expression(
     annotation: Object, expressions: Expressions, params: bool, path: str, causes: Causes
 ) -> None:
     written: str = annotation["valueExpression"]
-    expression, here = written.strip(), f"{path}.valueExpression"
+    expression, field_path = written.strip(), f"{path}.valueExpression"
     if not expression:
-        causes.required(here, "valueExpression is not specified")
+        causes.required(field_path, "valueExpression is not specified")
     elif len(expression.encode()) > MAX_VALUE_EXPRESSION:
-        causes.required(here, f"must not exceed {MAX_VALUE_EXPRESSION} bytes in length")
+        causes.required(field_path, f"must not exceed {MAX_VALUE_EXPRESSION} bytes in length")
     else:
         results = ("string", "null_type")
-        expressions.check(expression, results, Declared(params=params), here, causes, shown=written)
+        expressions.check(
+            expression, results, Declared(params=params), field_path, causes, shown=written
+        )
 
 
 class MutatingAdmissionPolicyBehaviour(_PolicyBehaviour):
@@ -269,20 +271,22 @@ def _check_mutation(
     for candidate, (field, result) in sorted(
         _PATCHES.items(), key=lambda entry: entry[0] != patch_type
     ):
-        patch, here = mutation.get(field), f"{path}.{field}"
+        patch, field_path = mutation.get(field), f"{path}.{field}"
         if candidate != patch_type:
             if patch is not None:
                 detail = f"must not be specified when patchType is {patch_type}"
-                causes.invalid(here, f"{{{field}}}", detail)
+                causes.invalid(field_path, f"{{{field}}}", detail)
         elif patch is None:
-            causes.required(here, f"must be specified when patchType is {patch_type}")
+            causes.required(field_path, f"must be specified when patchType is {patch_type}")
         else:
             expression = patch.get("expression", "").strip()
             declared = Declared(params=params, patches=True)
             if not expression:
-                causes.required(f"{here}.expression")
+                causes.required(f"{field_path}.expression")
             else:
-                expressions.check(expression, (result,), declared, f"{here}.expression", causes)
+                expressions.check(
+                    expression, (result,), declared, f"{field_path}.expression", causes
+                )
 
 
 class _BindingBehaviour(OrderedBehaviour):

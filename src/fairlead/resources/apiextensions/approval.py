@@ -8,7 +8,7 @@ from fairlead.base.dialect import Dialect
 from fairlead.resources.behaviour import Object
 from fairlead.resources.causes import Causes
 
-_SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
+_POLICY_LINK = "see https://github.com/kubernetes/enhancements/pull/1111"
 
 
 def check_approval(value: Object, old: Object | None, dialect: Dialect, causes: Causes) -> None:
@@ -44,13 +44,13 @@ def approval(value: Object, dialect: Dialect) -> tuple[bool, str, str] | None:
 
 
 def _missing(key: str) -> str:
-    return f'protected groups must have approval annotation "{key}", {_SEE}'
+    return f'protected groups must have approval annotation "{key}", {_POLICY_LINK}'
 
 
 def _unclear(key: str) -> str:
     return (
         f'protected groups must have approval annotation "{key}" with either a URL or a reason'
-        f' starting with "unapproved", {_SEE}'
+        f' starting with "unapproved", {_POLICY_LINK}'
     )
 
 

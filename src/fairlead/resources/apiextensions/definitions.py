@@ -107,8 +107,8 @@ class CustomResourceDefinitionBehaviour(OrderedBehaviour):
         """Warn of formats that are not checked, if they are new in the definition."""
         if not context.gates["WarningOfUnknownFormats"] or context.subresource:
             return
-        known = _unknown_formats(old) if old is not None else set()
-        for form in sorted(_unknown_formats(value) - known):
+        old_formats = _unknown_formats(old) if old is not None else set()
+        for form in sorted(_unknown_formats(value) - old_formats):
             context.warn(f"unrecognized format {quote(form)}")
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:

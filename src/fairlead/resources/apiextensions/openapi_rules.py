@@ -224,16 +224,18 @@ class OpenAPIRules:
 
     def _check_keys(self, keys: list[str], properties: Schema, path: str) -> None:
         markers, causes = self._markers, self._causes
-        here, seen = f"{path}.{markers.list_keys}", set[str]()
+        keyword_path, seen = f"{path}.{markers.list_keys}", set[str]()
         for key in keys:
             if key not in properties:
                 detail = "entries must all be names of item properties"
-                causes.invalid(here, go_list("string", keys), detail)
+                causes.invalid(keyword_path, go_list("string", keys), detail)
             elif properties[key].get("type") in ("array", "object"):
                 detail = f"must be a scalar type if parent array's {markers.list_type} is map"
                 causes.invalid(f"{path}.items.properties[{key}].type", "object", detail)
             if key in seen:
-                causes.invalid(here, go_list("string", keys), "must not contain duplicate entries")
+                causes.invalid(
+                    keyword_path, go_list("string", keys), "must not contain duplicate entries"
+                )
             seen.add(key)
 
     def _check_key_values(self, schema: Schema, path: str) -> None:
@@ -261,40 +263,42 @@ class OpenAPIRules:
     def _check_rule_texts(self, rules: list[Schema], path: str) -> None:
         word = "" if self._markers.is_later else "message "
         for index, rule in enumerate(rules):
-            here, text, message = (
+            keyword_path, text, message = (
                 f"{path}[{index}]",
                 rule.get("rule") or "",
                 rule.get("message") or "",
             )
             if not text.strip():
-                self._causes.required(f"{here}.rule", "rule is not specified")
+                self._causes.required(f"{keyword_path}.rule", "rule is not specified")
             elif message and not message.strip():
                 detail = f"{word}must be non-empty if specified"
-                self._causes.invalid(f"{here}.message", message, detail)
+                self._causes.invalid(f"{keyword_path}.message", message, detail)
             elif _has_lines(message.strip()):
                 detail = f"{word}must not contain line breaks"
-                self._causes.invalid(f"{here}.message", message, detail)
+                self._causes.invalid(f"{keyword_path}.message", message, detail)
             elif _has_lines(text.strip()) and not message.strip():
                 detail = "message must be specified if rule contains line breaks"
-                self._causes.required(f"{here}.message", detail)
+                self._causes.required(f"{keyword_path}.message", detail)
 
     def _check_reports(self, schema: Schema, path: str) -> None:
-        """Check how rules report a value that they refuse: with a message, a reason, a path."""
+        """Check the message, the reason and the path that a rule reports for a refused value."""
         for index, rule in enumerate(schema[self._markers.validations]):
-            here, field = f"{path}[{index}]", rule.get("fieldPath") or ""
+            keyword_path, field = f"{path}[{index}]", rule.get("fieldPath") or ""
             expression, reason = rule.get("messageExpression") or "", rule.get("reason")
             if expression and not expression.strip():
                 detail = "messageExpression must be non-empty if specified"
-                self._causes.required(f"{here}.messageExpression", detail)
+                self._causes.required(f"{keyword_path}.messageExpression", detail)
             if reason is not None and reason not in REASONS:
-                self._causes.unsupported(f"{here}.reason", reason, REASONS)
+                self._causes.unsupported(f"{keyword_path}.reason", reason, REASONS)
             if field and not field.strip():
                 detail = "must be non-empty if specified"
-                self._causes.invalid(f"{here}.fieldPath", field, detail)
+                self._causes.invalid(f"{keyword_path}.fieldPath", field, detail)
             if _has_lines(field):
-                self._causes.invalid(f"{here}.fieldPath", field, "must not contain line breaks")
+                self._causes.invalid(
+                    f"{keyword_path}.fieldPath", field, "must not contain line breaks"
+                )
             if field and not _is_path(field, schema):
-                self._causes.invalid(f"{here}.fieldPath", field, "must be a valid path")
+                self._causes.invalid(f"{keyword_path}.fieldPath", field, "must be a valid path")
 
 
 def _is_path(text: str, schema: Schema) -> bool:

@@ -15,7 +15,7 @@ from fairlead.codec.types.model import Struct
 from fairlead.resources.causes import Causes, GoValue
 from fairlead.resources.custom.schema import rules
 from fairlead.resources.custom.schema.decode import DecoderBuilder
-from fairlead.resources.custom.schema.embedded import EmbeddedChecks
+from fairlead.resources.custom.schema.embedded_objects import EmbeddedChecks
 from fairlead.resources.custom.schema.list_types import repeats_check
 from fairlead.resources.custom.schema.markers import Markers, Schema, has_rules, items_schema
 from fairlead.resources.custom.schema.problems import report

@@ -14,7 +14,7 @@ MAX_RULE_COST = 10_000_000  # estimated cost of all its evaluations on one objec
 MAX_SCHEMA_COST = 100_000_000
 _MAX_NAMED_RULES = 4  # of the most expensive rules
 _MAX_COST = 2**64 - 1
-_HOW = (
+_COST_ADVICE = (
     "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays,"
     " maps, and strings are declared)"
 )
@@ -53,21 +53,21 @@ class RuleChecks:
     def _check_one(
         self, rule: Schema, path: str, of: Declared, maximum: int, uncorrelatable: str
     ) -> None:
-        here = f"{path}.rule"
+        field_path = f"{path}.rule"
         try:
             program = compiled_rule(rule["rule"], of, self._environment, rule)
         except RuleError as error:
-            self._pending.invalid(here, _format_rule(rule), str(error))
+            self._pending.invalid(field_path, _format_rule(rule), str(error))
             self._check_optional(rule, path, uses_old=False)
             return
         cost = min(program.estimate()[1] * maximum, _MAX_COST)
-        self._add_cost(cost, here, "estimated rule cost")
+        self._add_cost(cost, field_path, "estimated rule cost")
         if self._environment.is_revised and rule.get("messageExpression"):
             self._check_message(rule, f"{path}.messageExpression", of)
         uses_old = program.uses("oldSelf")
         if uncorrelatable and uses_old:
             detail = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
-            self._pending.invalid(here, rule["rule"], f"{detail} {uncorrelatable}")
+            self._pending.invalid(field_path, rule["rule"], f"{detail} {uncorrelatable}")
         self._check_optional(rule, path, uses_old)
 
     def _check_optional(self, rule: Schema, path: str, uses_old: bool) -> None:
@@ -113,7 +113,7 @@ def _too_expensive(subject: str, cost: int, limit: int) -> str:
         shown = "more than 100x"
     else:
         shown = f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
-    return f"{subject} exceeds budget by factor of {shown} {_HOW}"
+    return f"{subject} exceeds budget by factor of {shown} {_COST_ADVICE}"
 
 
 def _format_rule(rule: dict[str, Any]) -> GoValue:

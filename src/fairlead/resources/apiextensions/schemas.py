@@ -55,21 +55,21 @@ def check_schema(
     schema = (validation or {}).get("openAPIV3Schema")
     if schema is None:
         return
-    here, before = f"{path}.openAPIV3Schema", len(causes)
+    field_path, before = f"{path}.openAPIV3Schema", len(causes)
     if status_enabled:
-        _check_root(schema, here, causes, context)
+        _check_root(schema, field_path, causes, context)
     if schema.get("nullable"):
-        causes.forbidden(f"{here}.nullable", "nullable cannot be true at the root")
+        causes.forbidden(f"{field_path}.nullable", "nullable cannot be true at the root")
     markers = markers_of(context.dialect.marker, context.gates.release)
-    if check_depth(schema, here, causes):
+    if check_depth(schema, field_path, causes):
         try:
-            unstructured = _check_inside(schema, here, markers, causes)
+            unstructured = _check_inside(schema, field_path, markers, causes)
         except TimeLimitExceeded as error:
-            causes.invalid(here, "", str(error))
+            causes.invalid(field_path, "", str(error))
             return
         if unstructured and len(causes) == before:
             word = unstructured.removeprefix("$")  # only "$schema" has no rule of its own
-            causes.invalid(here, "", f"OpenAPIV3Schema '{word}' is not supported")
+            causes.invalid(field_path, "", f"OpenAPIV3Schema '{word}' is not supported")
 
 
 def _check_inside(schema: Schema, path: str, markers: Markers, causes: Causes) -> str:

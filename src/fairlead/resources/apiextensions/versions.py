@@ -60,11 +60,11 @@ def check_subresources(subresources: dict[str, Any] | None, path: str, causes: C
         ("statusReplicasPath", (".status",)),
         ("labelSelectorPath", (".spec", ".status")),
     ):
-        here, text = f"{path}.scale.{name}", scale.get(name)
+        field_path, text = f"{path}.scale.{name}", scale.get(name)
         if text:
-            _check_scale_path(text, roots, here, causes)
+            _check_scale_path(text, roots, field_path, causes)
         elif name != "labelSelectorPath":
-            causes.required(here)
+            causes.required(field_path)
 
 
 def _check_scale_path(text: str, roots: tuple[str, ...], path: str, causes: Causes) -> None:
@@ -116,33 +116,33 @@ def check_selectable_fields(
         return
     seen: set[str] = set()
     for index, entry in enumerate(selectable):
-        here = f"{path}[{index}].jsonPath"
-        _check_selectable_field(entry.get("jsonPath") or "", schema, here, seen, causes)
+        entry_path = f"{path}[{index}].jsonPath"
+        _check_selectable_field(entry.get("jsonPath") or "", schema, entry_path, seen, causes)
     if len(seen) > MAX_SELECTABLE_FIELDS and not is_unchanged:
         causes.too_many(path, len(seen), MAX_SELECTABLE_FIELDS)
 
 
 def _check_selectable_field(
-    text: str, schema: dict[str, Any], here: str, seen: set[str], causes: Causes
+    text: str, schema: dict[str, Any], path: str, seen: set[str], causes: Causes
 ) -> None:
     if not text:
-        causes.required(here)
+        causes.required(path)
         return
     try:
         found = field_path(text, schema, with_brackets=False)
     except FieldPathError as error:
-        causes.invalid(here, text, f"is an invalid path: {error}")
+        causes.invalid(path, text, f"is an invalid path: {error}")
         return
     if found.steps[:1] == ("metadata",):
-        causes.invalid(here, text, "must not point to fields in metadata")
+        causes.invalid(path, text, "must not point to fields in metadata")
     if found.schema.get("type") not in ("string", "boolean", "integer"):
         detail = (
             "must point to a field of type string, boolean or integer. Enum string fields and"
             " strings with formats are allowed."
         )
-        causes.invalid(here, text, detail)
+        causes.invalid(path, text, detail)
     if found.text in seen:
-        causes.duplicate(here, text)
+        causes.duplicate(path, text)
     seen.add(found.text)
 
 

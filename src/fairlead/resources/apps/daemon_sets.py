@@ -8,11 +8,11 @@ from fairlead.base.errors import bad_request
 from fairlead.resources.apps.shared import (
     TEMPLATE_GENERATION,
     StatusCounts,
-    amount,
     check_at_most_hundred_percent,
     check_collision_count,
     check_int_or_percent,
     check_selector_kept,
+    int_or_percent,
     int_or_string_shown,
     selector_shown,
     strategy_shown,
@@ -53,7 +53,7 @@ STATUS = StatusCounts(
 
 
 class DaemonSetBehaviour(TemplateBehaviour):
-    looks_twice = True
+    checks_twice = True
 
     def fill_defaults(self, value: Object, context: Context) -> None:
         super().fill_defaults(value, context)
@@ -151,8 +151,8 @@ def _check_steps(steps: Object, path: str, causes: Causes) -> None:
     for check in (check_int_or_percent, check_at_most_hundred_percent):
         for value, place in pairs:
             check(value, place, causes)
-    if amount(unavailable) and amount(surge):
+    if int_or_percent(unavailable) and int_or_percent(surge):
         detail = "may not be set when maxUnavailable is non-zero"
         causes.invalid(f"{path}.maxSurge", int_or_string_shown(surge), detail)
-    elif not amount(unavailable) and not amount(surge):
+    elif not int_or_percent(unavailable) and not int_or_percent(surge):
         causes.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from fairlead.resources.apps.shared import (
     StatusCounts,
-    amount,
     check_at_most_hundred_percent,
     check_collision_count,
     check_int_or_percent,
     check_selector_kept,
+    int_or_percent,
     int_or_string_shown,
     strategy_shown,
 )
@@ -105,7 +105,7 @@ def _check_steps(steps: Object, path: str, causes: Causes) -> None:
     unavailable, surge = steps.get("maxUnavailable", 0), steps.get("maxSurge", 0)
     check_int_or_percent(unavailable, f"{path}.maxUnavailable", causes)
     check_int_or_percent(surge, f"{path}.maxSurge", causes)
-    if amount(unavailable) == 0 and amount(surge) == 0:
+    if int_or_percent(unavailable) == 0 and int_or_percent(surge) == 0:
         detail = "may not be 0 when `maxSurge` is 0"
         causes.invalid(f"{path}.maxUnavailable", int_or_string_shown(unavailable), detail)
     check_at_most_hundred_percent(unavailable, f"{path}.maxUnavailable", causes)
@@ -130,7 +130,7 @@ REPLICA_SET_STATUS = StatusCounts(
 
 
 class ReplicaSetBehaviour(TemplateBehaviour):
-    looks_twice = True
+    checks_twice = True
     names_pods = True
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:

@@ -68,7 +68,7 @@ def _percent(value: int | str) -> int:
     return bounded_int(match[1]) if match else 0
 
 
-def amount(value: int | str) -> int:
+def int_or_percent(value: int | str) -> int:
     """The number in an IntOrString or percentage; 0 for other text."""
     if isinstance(value, int):
         return value

@@ -8,10 +8,10 @@ from fairlead.codec.types.names import dns_label
 from fairlead.resources.apps.shared import (
     RETENTION,
     StatusCounts,
-    amount,
     check_at_most_hundred_percent,
     check_collision_count,
     check_int_or_percent,
+    int_or_percent,
     int_or_string_shown,
     selector_shown,
     strategy_shown,
@@ -98,7 +98,7 @@ class StatefulSetBehaviour(TemplateBehaviour):
     def _check_spec(
         self, spec: Object, old: Object | None, causes: Causes, context: Context
     ) -> None:
-        """`old` is the spec before an update, which is not checked for what it had already."""
+        """`old` is the spec before an update; violations that it had already are accepted."""
         if context.dialect.statefulset_service_name_required and not spec["serviceName"]:
             causes.required("spec.serviceName")
         _check_management(spec.get("podManagementPolicy", ""), causes)
@@ -242,7 +242,7 @@ def _check_steps(steps: Object, path: str, causes: Causes, context: Context) -> 
         return
     value_path = f"{path}.maxUnavailable"
     check_int_or_percent(unavailable, value_path, causes)
-    if amount(unavailable) == 0:
+    if int_or_percent(unavailable) == 0:
         causes.invalid(value_path, int_or_string_shown(unavailable), "cannot be 0")
     check_at_most_hundred_percent(unavailable, value_path, causes)
 

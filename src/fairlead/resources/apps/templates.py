@@ -30,7 +30,7 @@ class TemplateBehaviour(Behaviour):
     """A kind with a pod template at `template_path`."""
 
     template_path = TEMPLATE
-    looks_twice = False  # in early releases, an update also runs all checks of a create
+    checks_twice = False  # in early releases, an update also runs all checks of a create
     names_pods = False  # warn if the name is not good for the names of pods
 
     def template(self, value: Object) -> Object:
@@ -43,7 +43,7 @@ class TemplateBehaviour(Behaviour):
         fill_template_defaults(self.template(value), context)
 
     def check_update(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        if self.looks_twice and not context.gates["CheckedOnce"]:
+        if self.checks_twice and not context.gates["CheckedOnce"]:
             self.check_create(value, causes, context)
         super().check_update(value, old, causes, context)
 

@@ -178,7 +178,7 @@ def _check_success_criteria(statuses: _Statuses, causes: Causes) -> None:
 
 
 def _check_history(statuses: _Statuses, causes: Causes) -> None:
-    """Check what cannot be taken back."""
+    """Check that final conditions stay, counters do not decrease, and times do not change."""
     spec, new, old = statuses.spec, statuses.new, statuses.old
     for kind in TERMINAL:
         if is_true(old, kind) and not statuses.has(kind):

@@ -145,8 +145,8 @@ class JobBehaviour(TemplateBehaviour):
         super().warnings(value, old, context)
 
     def normalize(self, value: Object, applied: bool) -> None:
-        """A Job without labels of its own has the labels of its template, also the generated
-        ones."""
+        """Set the labels of a Job without labels to those of its template, generated ones
+        included."""
         labels = value["spec"]["template"]["metadata"].get("labels")
         if labels and not value["metadata"].get("labels"):
             value["metadata"]["labels"] = dict(labels)

@@ -11,7 +11,7 @@ from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from fairlead.base import meter
-from fairlead.codec.types.times import DurationError, parse_duration
+from fairlead.codec.types.durations import DurationError, parse_duration
 from fairlead.resources.causes import quote
 from fairlead.resources.rules import bounded_int
 

@@ -1,4 +1,5 @@
-"""Conditions of a signing request: which requests may add them, and which are never removed."""
+"""Conditions of a signing request: the requests that may add them, and the conditions that cannot
+be removed."""
 
 from __future__ import annotations
 

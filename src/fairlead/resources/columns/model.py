@@ -112,7 +112,7 @@ def until(minor: int, field: Field) -> Field:
 
 
 def undefined(field: Field) -> Field:
-    """A cell without a column."""
+    """A cell that has no column definition."""
     return replace(field, is_defined=False)
 
 

@@ -57,7 +57,7 @@ def _number(value: int | None) -> int:
 
 # Immutable fields: our name, the name in messages, the formatter; in the order of the causes, in
 # which one field occurs twice.
-_FIXED: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+_IMMUTABLE_FIELDS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("involvedObject", "involvedObject", _reference),
     ("reason", "reason", _text),
     ("message", "message", _text),
@@ -99,7 +99,7 @@ class EventBehaviour(Behaviour):
         check_metadata_update(value["metadata"], old["metadata"], causes)
         if value.get("series") != old.get("series"):
             _check_series(value.get("series"), causes)
-        for name, shown, show in _FIXED:
+        for name, shown, show in _IMMUTABLE_FIELDS:
             if _text_or_empty(value.get(name)) != _text_or_empty(old.get(name)):
                 causes.invalid(shown, show(value.get(name)), IMMUTABLE)
 

@@ -111,7 +111,7 @@ class _Bounds(NamedTuple):
 
 # Pairs of which the first must not exceed the second; then which of the two is shown, and at which
 # field.
-_ORDER = (
+_BOUND_ORDER = (
     ("min", "max", "min", "min"),
     ("min", "default_request", "default_request", "defaultRequest"),
     ("default_request", "max", "default_request", "defaultRequest"),
@@ -128,7 +128,7 @@ _WORDS = {
 
 
 def _check_bounds(key: str, bounds: _Bounds, path: str, causes: Causes, context: Context) -> None:
-    for small, large, shown, field in _ORDER:
+    for small, large, shown, field in _BOUND_ORDER:
         low, high = getattr(bounds, small), getattr(bounds, large)
         if low is None or high is None or quantity(low) <= quantity(high):
             continue

@@ -49,7 +49,7 @@ class NodeBehaviour(Behaviour):
             round_up_amounts(status.get(name))
 
     def prepare_create(self, value: Object, context: Context) -> None:
-        """A node registers with its status, which is kept."""
+        """Keep the status, with which a node registers."""
         value["spec"].pop("configSource", None)
 
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:

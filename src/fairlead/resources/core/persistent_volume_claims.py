@@ -148,7 +148,7 @@ def _normalize_sources(spec: Object, old: Object | None, context: Context) -> No
     if "dataSource" in spec and reference is None:
         spec["dataSourceRef"] = dict(spec["dataSource"])
     elif "dataSource" not in spec and reference is not None and not reference.get("namespace"):
-        spec["dataSource"] = {key: each for key, each in reference.items() if key != "namespace"}
+        spec["dataSource"] = {key: value for key, value in reference.items() if key != "namespace"}
 
 
 def _is_known_source(source: Object | None, context: Context) -> bool:

@@ -174,7 +174,7 @@ def _with_newer_labels(old: Object, new: Object | None, context: Context) -> Obj
     terms = (result.get("required") or {}).get("nodeSelectorTerms") or []
     new_terms = (((new or {}).get("required")) or {}).get("nodeSelectorTerms") or []
     for term, new_term in zip(terms, new_terms, strict=False):
-        rules, new_rules = (each.get("matchExpressions") or [] for each in (term, new_term))
+        rules, new_rules = (version.get("matchExpressions") or [] for version in (term, new_term))
         for rule, new_rule in zip(rules, new_rules, strict=False):
             if newer.get(rule["key"]) == new_rule["key"]:
                 rule["key"] = new_rule["key"]

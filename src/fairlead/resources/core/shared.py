@@ -91,7 +91,7 @@ def duplicate(path: str, value: GoValue, detail: str, causes: Causes) -> None:
     causes.add("FieldValueDuplicate", path, f"Duplicate value: {causes.show(value)}", detail)
 
 
-def value_of(text: str) -> int:
+def whole_quantity(text: str) -> int:
     """A quantity as a whole number, rounded away from zero."""
     number = quantity(text)
     integer = int(number)
@@ -110,7 +110,7 @@ def positive_quantity(text: str, path: str, causes: Causes) -> None:
 
 def basic_quantity(text: str, path: str, causes: Causes) -> None:
     if quantity(text) < 0:
-        causes.invalid(path, value_of(text), "must be a valid resource quantity")
+        causes.invalid(path, whole_quantity(text), "must be a valid resource quantity")
 
 
 def same_quantities(values: Mapping[str, str] | None, others: Mapping[str, str] | None) -> bool:

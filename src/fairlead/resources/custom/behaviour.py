@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class CustomBehaviour(Behaviour):
-    """Works in the version of the request, not in the stored version."""
+    """The behaviour of a custom kind. Objects are in the version of the request, not in the stored
+    version."""
 
     qualified_finalizers = False
     resource: CustomResource

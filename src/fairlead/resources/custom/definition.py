@@ -21,8 +21,8 @@ from fairlead.resources.apiextensions.conditions import (
     TERMINATING,
     is_true,
 )
-from fairlead.resources.custom import schema as custom_schema
 from fairlead.resources.custom.scale import ScalePaths
+from fairlead.resources.custom.schema import custom_schema
 from fairlead.resources.metadata import check_embedded_metadata
 from fairlead.storage.version import Version
 
@@ -98,7 +98,7 @@ class CustomKind:
 
     @property
     def schema(self) -> Object | None:
-        """The schema as its author wrote it."""
+        """The schema as it stands in the definition."""
         version = self.definition.source.object()["spec"]["versions"][self._index]
         schema: Object | None = (version.get("schema") or {}).get("openAPIV3Schema")
         return schema
@@ -145,7 +145,7 @@ class CustomKind:
         result = self.pruned(value)
         try:
             self.compiled.fill_defaults(result)
-        except SizeLimitExceeded:  # the schema gained defaults later: serve the object without them
+        except SizeLimitExceeded:  # of defaults that the schema gained later: serve without them
             return self.pruned(value)
         return result
 

@@ -84,7 +84,7 @@ class Registry:
         resource = self._resources.get(name, {}).get(kind.api_version) or self._unserved.get(name)
         if resource is None or resource.custom is not kind:
             resource = self._unserved[name] = self._resource(kind)
-            self._api.resources.know(resource)
+            self._api.resources.register(resource)
         return resource
 
     def _take(self, source: Version) -> None:

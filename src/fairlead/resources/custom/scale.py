@@ -51,12 +51,12 @@ class ScalePaths(NamedTuple):
     def write(self, value: Object, replicas: int) -> Object:
         """A copy of the object with another number of replicas; only the maps on the path are
         copied."""
-        result = here = {**value}
+        result = node = {**value}
         for step in self.spec[:-1]:
-            below = here.get(step)
-            here[step] = {**below} if isinstance(below, dict) else {}
-            here = here[step]
-        here[self.spec[-1]] = replicas
+            below = node.get(step)
+            node[step] = {**below} if isinstance(below, dict) else {}
+            node = node[step]
+        node[self.spec[-1]] = replicas
         return result
 
     def check(self, value: Object, causes: Causes, *, spec: bool) -> None:
@@ -80,20 +80,20 @@ def _check_value(
 ) -> Any:
     """The value at a path; None if it is absent or has the wrong type. Adds a cause for a value of
     the wrong type, at the path or above it. `zero` is the value that the message shows."""
-    here = value
+    node = value
     for index, step in enumerate(steps):
-        if here is None:
+        if node is None:
             return None
-        if not isinstance(here, dict):
-            _add_type_cause(steps, index + 1, here, "map[string]interface{}", zero, causes)
+        if not isinstance(node, dict):
+            _add_type_cause(steps, index + 1, node, "map[string]interface{}", zero, causes)
             return None
-        if step not in here:
+        if step not in node:
             return None
-        here = here[step]
-    if any_type_text(here) != type_name:
-        _add_type_cause(steps, len(steps), here, type_name, zero, causes)
+        node = node[step]
+    if any_type_text(node) != type_name:
+        _add_type_cause(steps, len(steps), node, type_name, zero, causes)
         return None
-    return here
+    return node
 
 
 def _add_type_cause(

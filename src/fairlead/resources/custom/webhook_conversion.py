@@ -22,7 +22,7 @@ from fairlead.wire.outgoing.webhooks import Webhooks, read_review
 
 TIMEOUT = 30.0
 _MAX_GROWTH = 4  # times as many lists and objects may come back as were sent
-_KNOWN = ("v1", "v1beta1")
+_REVIEW_VERSIONS = ("v1", "v1beta1")
 
 
 class _Refused(Exception):
@@ -40,7 +40,7 @@ class WebhookConverter:
         self._group = dialect.group_name("apiextensions.@")
         self._kind = kind
         offered = webhook["conversionReviewVersions"] or ()
-        self._version = next((name for name in offered if name in _KNOWN), "")
+        self._version = next((name for name in offered if name in _REVIEW_VERSIONS), "")
 
     async def convert(self, values: Sequence[Object], api_version: str) -> list[Object]:
         todo = [value for value in values if value["apiVersion"] != api_version]

@@ -158,16 +158,16 @@ def _check_address(address: str, kind: str, path: str, causes: Causes) -> None:
 def _check_address_by_value(
     address: str, kind: str, path: str, index: int, causes: Causes, strict: bool
 ) -> None:
-    here = f"{path}[{index}]"
+    item_path = f"{path}[{index}]"
     if kind == "IPv6":
         errors = canonical_address_errors(address)
     else:
         errors = address_errors(address, strict=strict)
-    causes.invalid_each(here, address, errors)
+    causes.invalid_each(item_path, address, errors)
     if not errors:
         if family_of(address) != kind:
             causes.invalid(path, address, f"must be an {kind} address")
-        non_special_address(address, here, causes)
+        non_special_address(address, item_path, causes)
 
 
 def _check_hints(
@@ -179,11 +179,11 @@ def _check_hints(
         return False
     seen = set()
     for index, hint in enumerate(hints):
-        name, here = hint["name"], f"{path}[{index}].name"
+        name, field_path = hint["name"], f"{path}[{index}].name"
         if name in seen:
-            causes.duplicate(here, name)
+            causes.duplicate(field_path, name)
         seen.add(name)
-        causes.invalid_each(here, name, name_rule(name))
+        causes.invalid_each(field_path, name, name_rule(name))
     return True
 
 

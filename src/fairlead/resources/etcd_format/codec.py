@@ -228,12 +228,12 @@ def _unknown(resource: str, key: str, noun: str) -> InterchangeError:
 # our servers store lies below `/fairlead/`.
 
 # Our servers' data besides objects; the reference ignores it.
-_OWN = "fairlead/"
+_OWN_PREFIX = "fairlead/"
 
 
 def is_own(resource: str) -> bool:
     """Whether a resource is internal data outside the API, whose values are stored verbatim."""
-    return resource.startswith(_OWN)
+    return resource.startswith(_OWN_PREFIX)
 
 
 def is_custom(resource: str) -> bool:

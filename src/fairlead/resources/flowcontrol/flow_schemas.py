@@ -18,8 +18,8 @@ SUBJECT_KINDS = {"Group": "group", "ServiceAccount": "serviceAccount", "User": "
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
 NAMESPACE_INTRO = "each member of this list must be '*' or a DNS-1123 label; "
 # The order in which the fields of other subject kinds are reported.
-_MISFITS = {"ServiceAccount": ("User", "Group"), "User": ("ServiceAccount", "Group")}
-_MISFITS["Group"] = ("ServiceAccount", "User")
+_OTHER_SUBJECTS = {"ServiceAccount": ("User", "Group"), "User": ("ServiceAccount", "Group")}
+_OTHER_SUBJECTS["Group"] = ("ServiceAccount", "User")
 
 
 class FlowSchemaBehaviour(FlowControlBehaviour):
@@ -134,7 +134,7 @@ def _check_subject(subject: dict[str, Any], path: str, causes: Causes) -> None:
         causes.required(f"{path}.{field}", f"{field} is required when subject kind is '{kind}'")
     else:
         _check_named(named, kind, f"{path}.{field}", causes)
-    for other in _MISFITS[kind]:
+    for other in _OTHER_SUBJECTS[kind]:
         field = SUBJECT_KINDS[other]
         if subject.get(field) is not None:
             detail = f"{field} is forbidden when subject kind is not '{other}'"
@@ -179,30 +179,30 @@ def _check_resource_rule(rule: dict[str, Any], path: str, causes: Causes) -> Non
         if not values:
             causes.required(f"{path}.{name}", f"resource rules must supply at least one {singular}")
         _check_lone_star(values, many, f"{path}.{name}", causes)
-    namespaces, here = rule["namespaces"] or [], f"{path}.namespaces"
+    namespaces, field_path = rule["namespaces"] or [], f"{path}.namespaces"
     if not namespaces and not rule.get("clusterScope"):
         detail = "resource rules that are not cluster scoped must supply at least one namespace"
-        causes.required(here, detail)
+        causes.required(field_path, detail)
     elif "*" in namespaces:
-        _check_lone_star(namespaces, "namespaces", here, causes)
+        _check_lone_star(namespaces, "namespaces", field_path, causes)
     else:
         for index, name in enumerate(namespaces):
             errors = (NAMESPACE_INTRO + error for error in dns_label(name))
-            causes.invalid_each(f"{here}[{index}]", name, errors)
+            causes.invalid_each(f"{field_path}[{index}]", name, errors)
 
 
 def _check_path_rule(rule: dict[str, Any], path: str, causes: Causes) -> None:
     _check_verbs(rule["verbs"] or [], f"{path}.verbs", causes)
-    urls, here = rule["nonResourceURLs"] or [], f"{path}.nonResourceURLs"
+    urls, field_path = rule["nonResourceURLs"] or [], f"{path}.nonResourceURLs"
     if not urls:
-        causes.required(here, "nonResourceURLs must contain at least one value")
+        causes.required(field_path, "nonResourceURLs must contain at least one value")
     elif "*" in urls:
-        _check_lone_star(urls, "non-resource URLs", here, causes)
+        _check_lone_star(urls, "non-resource URLs", field_path, causes)
     else:
         for index, url in enumerate(urls):
             error = _path_error(url)
             if error:
-                causes.invalid(f"{here}[{index}]", url, error)
+                causes.invalid(f"{field_path}[{index}]", url, error)
 
 
 def _path_error(url: str) -> str:

@@ -72,7 +72,7 @@ class IngressBehaviour(NetworkingBehaviour):
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
     ) -> None:
         check_metadata_update(value["metadata"], old["metadata"], causes)
-        new, before = (each["status"]["loadBalancer"] for each in (value, old))
+        new, before = (version["status"]["loadBalancer"] for version in (value, old))
         check_balancer_status(new, before, "status.loadBalancer", causes, context)
 
 
@@ -197,7 +197,7 @@ class IngressClassBehaviour(OrderedBehaviour):
             _check_scope(parameters, "spec.parameters", causes)
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        controller, before = (each["spec"].get("controller", "") for each in (value, old))
+        controller, before = (version["spec"].get("controller", "") for version in (value, old))
         immutable(controller, before, "spec.controller", causes)
 
 

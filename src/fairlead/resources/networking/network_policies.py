@@ -151,8 +151,8 @@ class _PeerRules:
 
     def check(self, peer: dict[str, Any], path: str, causes: Causes) -> None:
         for name in ("podSelector", "namespaceSelector"):
-            here = f"{path}.{name}"
-            label_selector(peer.get(name), here, causes, check_values=self._check_values)
+            field_path = f"{path}.{name}"
+            label_selector(peer.get(name), field_path, causes, check_values=self._check_values)
         block = peer.get("ipBlock")
         if block is not None:
             self._check_block(block, f"{path}.ipBlock", causes)
@@ -170,14 +170,14 @@ class _PeerRules:
         if network is None:
             return
         for index, excepted in enumerate(block.get("except") or ()):
-            here = f"{path}.except[{index}]"
-            inner = self._check_network(excepted, here, causes)
+            item_path = f"{path}.except[{index}]"
+            inner = self._check_network(excepted, item_path, causes)
             if inner is None:
                 if self._by_value:
                     continue
                 return
             if not _is_strict_part(inner, network):
-                causes.invalid(here, excepted, "must be a strict subset of `cidr`")
+                causes.invalid(item_path, excepted, "must be a strict subset of `cidr`")
 
     def _check_network(self, text: str, path: str, causes: Causes) -> Network | None:
         if not self._by_value:

@@ -28,7 +28,7 @@ class ServiceCIDRBehaviour(Behaviour):
         _check_ranges(value["spec"].get("cidrs") or [], causes)
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        cidrs, before = (each["spec"].get("cidrs") or [] for each in (value, old))
+        cidrs, before = (version["spec"].get("cidrs") or [] for version in (value, old))
         if len(cidrs) == len(before):
             for index, (text, old_text) in enumerate(zip(cidrs, before, strict=True)):
                 immutable(text, old_text, f"{_CIDRS}[{index}]", causes)
@@ -67,7 +67,7 @@ class IPAddressBehaviour(Behaviour):
             _check_parent(reference, "spec.parentRef", causes)
 
     def check_change(self, value: Object, old: Object, causes: Causes, context: Context) -> None:
-        reference, before = (each["spec"].get("parentRef") for each in (value, old))
+        reference, before = (version["spec"].get("parentRef") for version in (value, old))
         if reference != before:
             causes.invalid("spec.parentRef", _shown_parent(reference), IMMUTABLE)
 

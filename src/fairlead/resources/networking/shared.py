@@ -115,15 +115,15 @@ def check_balancer_status(
     strict, by_value = (
         context.gates[name] for name in ("StrictIPCIDRValidation", "AddressErrorsByValue")
     )
-    known = {point.get("ip") for point in old.get("ingress") or ()} if by_value else ()
+    old_addresses = {point.get("ip") for point in old.get("ingress") or ()} if by_value else ()
     for index, point in enumerate(status.get("ingress") or ()):
-        here = f"{path}.ingress[{index}]"
+        item_path = f"{path}.ingress[{index}]"
         ip, hostname = point.get("ip", ""), point.get("hostname", "")
-        errors = address_errors(ip, strict=strict) if ip and ip not in known else []
+        errors = address_errors(ip, strict=strict) if ip and ip not in old_addresses else []
         if errors and not by_value:
             errors = ["must be a valid IP address"]
-        causes.invalid_each(f"{here}.ip", ip, errors)
+        causes.invalid_each(f"{item_path}.ip", ip, errors)
         if hostname:
-            causes.invalid_each(f"{here}.hostname", hostname, dns_subdomain(hostname))
+            causes.invalid_each(f"{item_path}.hostname", hostname, dns_subdomain(hostname))
             if parse_address(hostname) is not None:
-                causes.invalid(f"{here}.hostname", hostname, NOT_AN_IP)
+                causes.invalid(f"{item_path}.hostname", hostname, NOT_AN_IP)

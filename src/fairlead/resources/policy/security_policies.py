@@ -130,8 +130,8 @@ def _check_group_strategy(strategy: Object | None, causes: Causes) -> None:
 def _ranges_shown(ranges: Sequence[Object]) -> GoValue:
     if not ranges:
         return GoValue("[]policy.IDRange(nil)")
-    each = (f"policy.IDRange{{Min:{item['min']}, Max:{item['max']}}}" for item in ranges)
-    return GoValue(f"[]policy.IDRange{{{', '.join(each)}}}")
+    texts = (f"policy.IDRange{{Min:{item['min']}, Max:{item['max']}}}" for item in ranges)
+    return GoValue(f"[]policy.IDRange{{{', '.join(texts)}}}")
 
 
 def _check_ranges(ranges: Sequence[Object], path: str, causes: Causes) -> None:

@@ -76,10 +76,10 @@ def check_aggregation(
         detail = "at least one clusterRoleSelector required if aggregationRule is non-nil"
         causes.required(path, detail)
     for index, selector in enumerate(selectors):
-        here = f"{path}[{index}]"
-        label_selector(selector, here, causes, check_values=check_values)
+        item_path = f"{path}[{index}]"
+        label_selector(selector, item_path, causes, check_values=check_values)
         if not _is_usable(selector):
-            causes.invalid(here, None, "invalid label selector.")
+            causes.invalid(item_path, None, "invalid label selector.")
 
 
 def _is_usable(selector: dict[str, Any]) -> bool:

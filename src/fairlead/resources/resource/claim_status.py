@@ -109,14 +109,14 @@ def _check_allocation(allocation: Object, path: str, names: Names, causes: Cause
     check_items(
         devices.get("results"),
         MAX_REQUESTS,
-        lambda result, here: _check_result(result, here, names, causes),
+        lambda result, field_path: _check_result(result, field_path, names, causes),
         f"{path}.devices.results",
         causes,
     )
     check_items(
         devices.get("config"),
         2 * MAX_CONFIG,
-        lambda config, here: _check_allocation_config(config, here, names, causes),
+        lambda config, field_path: _check_allocation_config(config, field_path, names, causes),
         f"{path}.devices.config",
         causes,
     )
@@ -157,18 +157,18 @@ def check_binding_conditions(value: Object, path: str, causes: Causes) -> None:
         check_items(
             listed,
             MAX_BINDING_CONDITIONS,
-            lambda text, here: causes.invalid_each(here, text, qualified_name(text)),
+            lambda text, item_path: causes.invalid_each(item_path, text, qualified_name(text)),
             f"{path}.{name}",
             causes,
         )
     for name, listed in (("bindingConditions", conditions), ("bindingFailureConditions", failures)):
         for index, text in enumerate(listed):
-            here = f"{path}.{name}[{index}]"
+            item_path = f"{path}.{name}[{index}]"
             if text in listed[:index]:
-                causes.duplicate(here, text)
+                causes.duplicate(item_path, text)
             if listed is failures and text in conditions:
                 detail = "bindingFailureConditions must not overlap with bindingConditions"
-                causes.invalid(here, text, detail)
+                causes.invalid(item_path, text, detail)
     if failures and not conditions:
         detail = "bindingConditions are required to use bindingFailureConditions"
         causes.invalid(f"{path}.bindingConditions", None, detail)
@@ -223,7 +223,7 @@ def _check_network_data(data: Object, path: str, causes: Causes) -> None:
     check_set(
         data.get("ips"),
         MAX_ADDRESSES,
-        lambda text, here: _check_interface_address(text, here, causes),
+        lambda text, field_path: _check_interface_address(text, field_path, causes),
         lambda text: text,
         f"{path}.ips",
         causes,

@@ -73,7 +73,7 @@ class ResourceClaimBehaviour(Behaviour):
         before = {device_id(result) for result in results_of(old.get("status") or {})}
         released = before - {device_id(result) for result in results_of(status)}
         if status.get("devices"):
-            kept = [each for each in status["devices"] if device_id(each) not in released]
+            kept = [device for device in status["devices"] if device_id(device) not in released]
             status["devices"] = kept
             if not kept:
                 del status["devices"]
@@ -102,7 +102,7 @@ class ResourceClaimBehaviour(Behaviour):
     def check_subresource_update(
         self, subresource: str, value: Object, old: Object, causes: Causes, context: Context
     ) -> None:
-        results, before = (results_of(each.get("status") or {}) for each in (value, old))
+        results, before = (results_of(version.get("status") or {}) for version in (value, old))
         if not any(result.get("adminAccess") for result in before):
             for index, result in enumerate(results):
                 if result.get("adminAccess"):
@@ -161,7 +161,7 @@ class DeviceClassBehaviour(Behaviour):
 
 
 def _is_extended(name: str, context: Context) -> bool:
-    """Whether a name is that of a resource of another domain."""
+    """Whether a name is that of an extended resource, which has another domain."""
     domain, slash, _ = name.partition("/")
     own = context.dialect.label_domain
     is_foreign = bool(slash) and domain != own and not domain.endswith(f".{own}")

@@ -12,10 +12,10 @@ OF_CLASS = "deviceclass.resource.@/"
 
 
 def classes_by_resource(classes: Iterable[Object], dialect: Dialect) -> dict[str, str]:
-    """The names of classes by those of the resources that they stand for. Each class has one of its
-    own; of several with the same `extendedResourceName` the newest counts, then the first by
-    name."""
-    named = {each["metadata"]["name"]: each for each in classes}
+    """Maps extended resources to the names of their device classes. Each class has an implicit
+    resource of its own; of several classes with the same `extendedResourceName` the newest counts,
+    then the first by name."""
+    named = {device_class["metadata"]["name"]: device_class for device_class in classes}
     by_age = sorted(sorted(named, reverse=True), key=lambda name: _age(named[name]))
     found = {}
     for name in by_age:

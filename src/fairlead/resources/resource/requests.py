@@ -79,28 +79,28 @@ class ClaimRules:
         self._selectors = SelectorRules(causes, release)
 
     def check(self, spec: Object, path: str) -> None:
-        devices, here, causes = spec["devices"], f"{path}.devices", self._causes
+        devices, field_path, causes = spec["devices"], f"{path}.devices", self._causes
         names = request_names(spec)
         check_set(
             devices["requests"],
             MAX_REQUESTS,
             self._check_request,
             lambda request: request["name"],
-            f"{here}.requests",
+            f"{field_path}.requests",
             causes,
         )
         check_items(
             devices.get("constraints"),
             MAX_CONSTRAINTS,
             lambda constraint, place: self._check_constraint(constraint, place, names),
-            f"{here}.constraints",
+            f"{field_path}.constraints",
             causes,
         )
         check_items(
             devices.get("config"),
             MAX_CONFIG,
             lambda config, place: check_claim_config(config, place, names, causes),
-            f"{here}.config",
+            f"{field_path}.config",
             causes,
         )
 
@@ -163,7 +163,9 @@ class ClaimRules:
 
 def request_names(spec: Object) -> Names:
     return {
-        request["name"]: [each["name"] for each in request.get("firstAvailable") or ()]
+        request["name"]: [
+            alternative["name"] for alternative in request.get("firstAvailable") or ()
+        ]
         for request in spec["devices"]["requests"] or ()
     }
 
@@ -234,8 +236,8 @@ def _check_toleration(toleration: Object, path: str, causes: Causes) -> None:
 def check_request_names(
     names: Sequence[str] | None, path: str, known: Names, causes: Causes
 ) -> None:
-    def check(name: str, here: str) -> None:
-        check_request_name(name, here, known, causes)
+    def check(name: str, field_path: str) -> None:
+        check_request_name(name, field_path, known, causes)
 
     check_set(names, MAX_REQUESTS, check, lambda name: name, path, causes)
 

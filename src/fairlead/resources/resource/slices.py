@@ -82,7 +82,7 @@ def _check_spec(spec: Object, old: Object | None, causes: Causes) -> None:
         device.get("taints") or device.get("consumesCounters") for device in devices or ()
     )
     limit = MAX_TAINTED_DEVICES if is_advanced else MAX_DEVICES
-    old_devices = {each["name"]: each for each in (old or {}).get("devices") or ()}
+    old_devices = {device["name"]: device for device in (old or {}).get("devices") or ()}
     by_device = bool(spec.get("perDeviceNodeSelection"))
     check_set(
         devices,
@@ -169,14 +169,14 @@ def _check_device(
         check_items(
             taints,
             MAX_TAINTS,
-            lambda taint, here: _check_taint(taint, here, causes),
+            lambda taint, field_path: _check_taint(taint, field_path, causes),
             f"{path}.taints",
             causes,
         )
     check_set(
         device.get("consumesCounters"),
         MAX_CONSUMPTIONS,
-        lambda used, here: _check_counters(used, "counterSet", here, causes),
+        lambda used, field_path: _check_counters(used, "counterSet", field_path, causes),
         lambda used: used["counterSet"],
         f"{path}.consumesCounters",
         causes,
@@ -221,27 +221,27 @@ def _shown_attribute(attribute: Object) -> dict[str, Any]:
 
 
 def _check_capacity(capacity: Object, is_shared: bool, path: str, causes: Causes) -> None:
-    policy, here = capacity.get("requestPolicy"), f"{path}.requestPolicy"
+    policy, field_path = capacity.get("requestPolicy"), f"{path}.requestPolicy"
     if policy is None:
         return
     if not is_shared:
-        causes.forbidden(here, "allowMultipleAllocations must be true")
+        causes.forbidden(field_path, "allowMultipleAllocations must be true")
         return
     values, limits = policy.get("validValues") or [], policy.get("validRange")
     if values and limits is not None:
         causes.forbidden(
-            here,
+            field_path,
             'exactly one policy can be specified, cannot specify "validValues" and "validRange" at'
             " the same time",
         )
     elif values or limits is not None:
         name, default = "validValues" if values else "validRange", policy.get("default")
         if default is None:
-            causes.required(f"{here}.default", f"required when {name} is defined")
+            causes.required(f"{field_path}.default", f"required when {name} is defined")
         elif values:
-            _check_values(values, default, capacity["value"], f"{here}.{name}", causes)
+            _check_values(values, default, capacity["value"], f"{field_path}.{name}", causes)
         elif limits is not None:
-            _check_range(limits, default, capacity["value"], f"{here}.{name}", causes)
+            _check_range(limits, default, capacity["value"], f"{field_path}.{name}", causes)
 
 
 def _check_values(values: list[str], default: str, most: str, path: str, causes: Causes) -> None:
@@ -250,9 +250,9 @@ def _check_values(values: list[str], default: str, most: str, path: str, causes:
             detail = "values must be sorted in ascending order"
             causes.invalid(f"{path}[{index}]", values[index], detail)
 
-    def check(value: str, here: str) -> None:
+    def check(value: str, field_path: str) -> None:
         if quantity(value) > quantity(most):
-            causes.invalid(here, value, f"option is larger than capacity value: {most}")
+            causes.invalid(field_path, value, f"option is larger than capacity value: {most}")
 
     check_set(values, MAX_OPTIONS, check, lambda value: str(-(-quantity(value) // 1)), path, causes)
     is_checked = len(values) <= MAX_OPTIONS

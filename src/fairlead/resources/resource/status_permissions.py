@@ -19,8 +19,8 @@ _SAME_NODE, _ANY_NODE = "associated-node:", "arbitrary-node:"
 def status_permissions(
     verb: str, value: Object, old: Object, user: Any, dialect: Dialect
 ) -> Iterator[Permission]:
-    """Who allocates or reserves needs `binding`, in all namespaces; who reports on devices needs
-    `driver`, for the name of each driver. `user` is a User."""
+    """The permissions that a change of the status needs: `binding` in all namespaces to allocate or
+    reserve, `driver` for the name of each driver to report on its devices. `user` is a User."""
     status, before = value.get("status") or {}, old.get("status") or {}
     if any((status.get(name) or None) != (before.get(name) or None) for name in _BINDING):
         reason = "changing status.allocation or status.reservedFor requires"
@@ -55,10 +55,10 @@ _BINDING = ("allocation", "reservedFor")
 
 
 def _changed_drivers(status: Object, before: Object) -> set[str]:
-    """The drivers whose devices have another state than before, or one more or less."""
+    """The drivers of the devices whose state was added, removed or changed."""
     states, earlier = (
-        {device_id(state): state for state in each.get("devices") or ()}
-        for each in (status, before)
+        {device_id(state): state for state in version.get("devices") or ()}
+        for version in (status, before)
     )
     changed = (key for key in states.keys() | earlier.keys() if states.get(key) != earlier.get(key))
     return {driver for driver, *_ in changed}

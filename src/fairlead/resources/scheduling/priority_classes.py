@@ -20,7 +20,7 @@ PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 
 class PriorityClassBehaviour(Behaviour):
     def prepare_update(self, value: Object, old: Object, context: Context) -> None:
-        """The generation stays 1: the fields that it counts are immutable."""
+        """Do nothing: the generation stays 1, because the fields that it counts are immutable."""
 
     def check(self, value: Object, causes: Causes, context: Context) -> None:
         name, priority = value["metadata"].get("name", ""), value["value"]

@@ -30,8 +30,8 @@ MIN_UPDATE_PERIOD = 10
 MIN_TOKEN_SECONDS = 600
 MAX_TOKEN_SECONDS = 2**32
 
-# Fields whose change increments the generation. The others are immutable or do not affect it.
-_COUNTED = ("tokenRequests", "requiresRepublish", "seLinuxMount")
+# The fields whose change increments the generation.
+_GENERATION_FIELDS = ("tokenRequests", "requiresRepublish", "seLinuxMount")
 
 
 class CSIDriverBehaviour(OrderedBehaviour):
@@ -52,7 +52,7 @@ class CSIDriverBehaviour(OrderedBehaviour):
         spec, before = value["spec"], old["spec"]
         if not context.gates[SELINUX_GATE] and before.get("seLinuxMount") is None:
             spec.pop("seLinuxMount", None)
-        counted = {*spec, *before} if context.gates["CSIDriverSpecMutable"] else _COUNTED
+        counted = {*spec, *before} if context.gates["CSIDriverSpecMutable"] else _GENERATION_FIELDS
         if any(not same(spec.get(name), before.get(name)) for name in counted):
             value["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
@@ -165,7 +165,7 @@ class CSINodeBehaviour(OrderedBehaviour):
             for driver in named.get(before["name"], ()):
                 compared = [driver, before]
                 if is_count_mutable:
-                    compared = [{**each, "allocatable": None} for each in compared]
+                    compared = [{**driver, "allocatable": None} for driver in compared]
                 if not same(*compared):
                     causes.invalid(path, _format_driver(compared[0]), IMMUTABLE)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
@@ -64,12 +63,13 @@ class OrderedBehaviour(Behaviour):
         self.check(value, causes, context)
 
 
-# Metadata that a write to `status` keeps, in kinds that call `keep_metadata`.
+# The metadata that `keep_metadata` keeps.
 _STATUS_KEEPS = ("labels", "annotations", "finalizers", "ownerReferences")
 
 
-def keep_metadata(value: Object, old: Object, names: Iterable[str] = _STATUS_KEEPS) -> None:
-    for name in names:
+def keep_metadata(value: Object, old: Object) -> None:
+    """Undo changes of the metadata, for kinds in which a write to `status` cannot make them."""
+    for name in _STATUS_KEEPS:
         keep(value["metadata"], old["metadata"], name)
 
 

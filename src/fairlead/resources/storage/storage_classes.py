@@ -107,16 +107,16 @@ def _check_term(rules: list[dict[str, Any]], path: str, causes: Causes) -> _Term
     label_values: dict[str, frozenset[str]] = {}
     for index, rule in enumerate(rules):
         key, values = rule["key"], rule["values"] or []
-        here = f"{path}[{index}]"
+        item_path = f"{path}[{index}]"
         if not values:
-            causes.required(f"{here}.values")
+            causes.required(f"{item_path}.values")
         seen: set[str] = set()
         for number, text in enumerate(values):
             if text in seen:
-                causes.duplicate(f"{here}.values[{number}]", text)
+                causes.duplicate(f"{item_path}.values[{number}]", text)
             seen.add(text)
-        causes.invalid_each(f"{here}.key", key, qualified_name(key))
+        causes.invalid_each(f"{item_path}.key", key, qualified_name(key))
         if key in label_values:
-            causes.duplicate(f"{here}.key", key)
+            causes.duplicate(f"{item_path}.key", key)
         label_values[key] = frozenset(seen)
     return frozenset(label_values.items())

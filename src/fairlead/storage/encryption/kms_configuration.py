@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from fairlead.base.release import Release
+from fairlead.codec.types.durations import DurationError, parse_duration
 from fairlead.codec.types.model import Object
-from fairlead.codec.types.times import DurationError, parse_duration
 from fairlead.storage.encryption import kms
 from fairlead.storage.encryption.keyring import Key, named_key
 from fairlead.storage.encryption.kms_messages import V1, V2, V2_ALPHA, Api, Plugin

@@ -3,8 +3,6 @@
 A file has named clusters, users and contexts, and the name of the current context.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import os
@@ -127,7 +125,7 @@ def read_client_config(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ClientConfigError(f"{path} is not YAML: {error}") from None
     if not isinstance(value, dict):
-        raise ClientConfigError(f"{path} is not a client configuration")
+        raise ClientConfigError(f"{path} is not a client configuration: it is no object")
     return value
 
 

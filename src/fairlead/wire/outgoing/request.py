@@ -1,7 +1,5 @@
 """Requests to other servers: how their server is reached, and how they are encoded."""
 
-from __future__ import annotations
-
 import re
 import ssl
 from base64 import b64encode

@@ -9,7 +9,7 @@ from support.custom_schemas import METADATA, compiled, decoded, errors_of, of_fi
 
 from fairlead.codec.types.decode import decoder, unknown_paths_of_custom
 from fairlead.codec.types.mismatch import DecodeError
-from fairlead.resources.custom.schema import CustomSchema
+from fairlead.resources.custom.schema.custom_schema import CustomSchema
 from fairlead.resources.metadata import check_embedded_metadata
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"

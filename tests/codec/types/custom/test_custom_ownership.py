@@ -12,7 +12,7 @@ from fairlead.base.release import V1_36
 from fairlead.fields.conflicts import ApplyConflict, InvalidConfiguration
 from fairlead.fields.entries import OneVersion
 from fairlead.fields.ownership import apply
-from fairlead.resources.custom.schema import CustomSchema
+from fairlead.resources.custom.schema.custom_schema import CustomSchema
 
 API_VERSION = "example.com/v1"
 ITEM = {

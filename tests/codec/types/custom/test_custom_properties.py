@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.custom_schemas import compiled, errors_of, of_spec
 
 from fairlead.codec.types.decode import decoder
-from fairlead.resources.custom.schema import CustomSchema
+from fairlead.resources.custom.schema.custom_schema import CustomSchema
 
 NAMES = st.sampled_from(["a", "b", "c", "in", "x-y"])
 SCALARS = (

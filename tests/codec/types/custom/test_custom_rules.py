@@ -9,7 +9,7 @@ from support.custom_schemas import compiled, of_spec, widget
 
 from fairlead.codec.types.decode import decoder
 from fairlead.resources.causes import Causes
-from fairlead.resources.custom.schema import CustomSchema
+from fairlead.resources.custom.schema.custom_schema import CustomSchema
 from fairlead.resources.custom.schema.rules import NOT_CHECKED, OUT_OF_BUDGET
 
 RULES = "x-kubernetes-validations"

@@ -43,21 +43,21 @@ async def warnings_about(
     release: Release = V1_25,
 ) -> list[str]:
     """The warnings for a new enforce level. Pods with the same violations share one. At most
-    MAX_PODS pods are checked, for at most LONGEST seconds: one pod of each controller before the
+    MAX_PODS pods are checked, for at most MAX_SECONDS: one pod of each controller before the
     others."""
-    look = _PodScan(enforce, exempt_classes, keys, release)
+    scan = _PodScan(enforce, exempt_classes, keys, release)
     others: list[Version] = []
     for entry in entries:
         pod = entry.object()
-        if look.knows_controller_of(pod):
+        if scan.knows_controller_of(pod):
             others.append(entry)
-        elif not await look.check_pod(entry, pod):
+        elif not await scan.check_pod(entry, pod):
             break
     else:
         for entry in others:
-            if not await look.check_pod(entry, entry.object()):
+            if not await scan.check_pod(entry, entry.object()):
                 break
-    return look.warnings(namespace, len(entries))
+    return scan.warnings(namespace, len(entries))
 
 
 class _PodScan:

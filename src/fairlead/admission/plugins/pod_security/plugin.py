@@ -18,7 +18,7 @@ from fairlead.resources.causes import Causes, new_causes, quote
 from fairlead.resources.core.pods.container_lists import all_containers
 from fairlead.storage.version import Version
 
-if TYPE_CHECKING:  # it imports the rules of pods
+if TYPE_CHECKING:  # loaded lazily, because it imports the rules of pods
     from fairlead.resources.core.pods.annotations import Keys
 
 NAMESPACES: Final = "core/v1/namespaces"
@@ -35,7 +35,7 @@ _TEMPLATES: Final = {
     "batch/v1/jobs": _IN_SPEC,
     "batch/v1/cronjobs": ("spec", "jobTemplate", "spec", "template"),
 }
-_JUDGED: Final = frozenset({NAMESPACES, *_POD_WRITES, *_TEMPLATES})
+_CHECKED_RESOURCES: Final = frozenset({NAMESPACES, *_POD_WRITES, *_TEMPLATES})
 
 
 class _NamespacePolicy(NamedTuple):
@@ -88,7 +88,7 @@ class PodSecurity(PluginBase):
 
     def validate(self, attributes: Attributes) -> Awaitable[None] | None:
         key = attributes.resource.key
-        if key not in _JUDGED or attributes.operation not in (CREATE, UPDATE):
+        if key not in _CHECKED_RESOURCES or attributes.operation not in (CREATE, UPDATE):
             return None
         if key == NAMESPACES:
             return self._check_namespace(attributes)

@@ -44,9 +44,9 @@ _BYTES_PER_CHARGE = 4 * 1024  # budgeted per charged quota, for encoding and sto
 
 
 class ResourceQuota(PluginBase):
-    """An update that neither increases usage nor moves the object into the scope of another quota
-    is never rejected. So the decision on an update that changes nothing does not depend on the
-    quotas."""
+    """Checks and charges quotas. Only an update that increases usage, or moves the object into the
+    scope of another quota, can be rejected. So the decision on an update that changes nothing does
+    not depend on the quotas."""
 
     name = "ResourceQuota"
 
@@ -115,9 +115,9 @@ class ResourceQuota(PluginBase):
         before: Scopes | None,
         scopes: Scopes | None,
     ) -> None:
-        """Check and charge the quotas: one that did not count the object before is charged with all
-        of it. Large quotas are processed in a thread and may change meanwhile: then the write's
-        precondition fails, and the write is admitted again."""
+        """Check and charge the quotas. A quota that did not count the object before the write is
+        charged with its whole usage. Large quotas are processed in a thread and may change
+        meanwhile: then the write's precondition fails, and the write is admitted again."""
         assert attributes.value is not None
         usage = await budget.run(0, measure.usage, attributes.value)
         charged: list[tuple[Version, Quota, Usage]] = []
@@ -130,7 +130,7 @@ class ResourceQuota(PluginBase):
             length = len(version.body or b"")
             names = await budget.run(length, _limited_by, attributes, measure, quota, scopes)
             covered.update(names)
-            amounts = added if quota.is_about(before) else usage
+            amounts = added if quota.matches(before) else usage
             charge = {
                 name: amounts[name] for name in names if name in amounts and amounts[name].value
             }
@@ -221,7 +221,7 @@ def _limited_by(
     usage yet."""
     assert attributes.value is not None
     names = measure.matching(quota.names)
-    if not names or not quota.is_about(scopes):
+    if not names or not quota.matches(scopes):
         return []
     missing = measure.missing(names, attributes.value)
     if missing:

@@ -76,8 +76,8 @@ class Measures:
 
 
 class ExtendedResources:
-    """The resources of pods that devices serve: which class stands for which, and what the pod of
-    a claim is charged for already."""
+    """The extended resources that devices serve: the device class of each, and the usage that is
+    already charged to the pod of a claim."""
 
     def __init__(self, dialect: Dialect, pods: Pods, collection: FindCollection) -> None:
         self._dialect = dialect
@@ -154,9 +154,9 @@ def _order(metadata: Object) -> tuple[str, str]:
 
 
 class DeviceClaims(Counting):
-    """Counts claims on devices and, by device class, the devices that they may get. A class that
-    stands for an extended resource counts for that too, except for what the pod of the claim is
-    charged for already."""
+    """Counts claims on devices and, by device class, the devices that they may get. The devices of
+    a class with an extended resource count for that resource too, minus those charged to the pod of
+    the claim already."""
 
     def __init__(self, dialect: Dialect, extended: ExtendedResources | None) -> None:
         self._count = f"count/resourceclaims.{dialect.group_name('resource.@')}"
@@ -185,9 +185,11 @@ def _devices(claim: Object) -> Counter[str]:
         # Of several alternatives the largest number of each class counts.
         most: dict[str, int] = {}
         exactly = request.get("exactly")
-        for each in [exactly] if exactly is not None else request.get("firstAvailable") or ():
-            count = _MAX_DEVICES if each.get("allocationMode") == "All" else each.get("count", 0)
-            name = each["deviceClassName"]
+        for wanted in [exactly] if exactly is not None else request.get("firstAvailable") or ():
+            count = (
+                _MAX_DEVICES if wanted.get("allocationMode") == "All" else wanted.get("count", 0)
+            )
+            name = wanted["deviceClassName"]
             most[name] = max(most.get(name, 0), count)
         counts.update(most)
     return counts

@@ -29,7 +29,7 @@ class Quota(NamedTuple):
     hard: Usage
     used: Usage
 
-    def is_about(self, scopes: Scopes | None) -> bool:
+    def matches(self, scopes: Scopes | None) -> bool:
         """Whether an object is in all scopes of the quota; only pods can be in a scope."""
         if not self.selectors:
             return True

@@ -29,7 +29,7 @@ Usage = dict[str, Amount]
 ONE = Amount(Decimal(1))
 NOTHING = Amount(Decimal(0))
 REQUESTS, _LIMITS = "requests.", "limits."
-_NO_PREFIX = "\0"  # of no name
+_NO_PREFIX = "\0"  # no name begins with it
 _ONE_POD: Usage = {"count/pods": ONE}
 # A quota on these requires every container to state its share.
 _NAMED_BY_ALL = frozenset(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.errors import CommandFailed
+from fairlead.cli.errors import CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.client.access.editor import change_file, entry_in
 from fairlead.client.access.files import (
@@ -96,8 +96,12 @@ def only_word(invocation: Invocation) -> str:
     """The only argument of a command; raises CommandFailed."""
     words: list[str] = invocation.options.words
     if len(words) != 1:
-        raise CommandFailed(f"error: Unexpected args: [{' '.join(words)}]")
+        raise wrong_words(words, "one name")
     return words[0]
+
+
+def wrong_words(words: Sequence[str], wanted: str) -> UsageError:
+    return UsageError(f"this takes {wanted}, not {' '.join(words) or 'nothing'}")
 
 
 def add_words(parser: ArgumentReader, metavar: str) -> None:

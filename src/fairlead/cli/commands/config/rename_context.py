@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.commands.config.files import Files, add_words
+from fairlead.cli.commands.config.files import Files, add_words, wrong_words
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 
@@ -14,7 +14,7 @@ def add_flags(parser: ArgumentReader) -> None:
 
 async def run(invocation: Invocation) -> int:
     if len(invocation.options.words) != 2:
-        raise CommandFailed(f"error: Unexpected args: [{' '.join(invocation.options.words)}]")
+        raise wrong_words(invocation.options.words, "the old and the new name")
     old, new = invocation.options.words
     files = Files(invocation)
     context = files.fields("contexts", old)

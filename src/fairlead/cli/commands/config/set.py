@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.commands.config.files import Files, add_words
+from fairlead.cli.commands.config.files import Files, add_words, wrong_words
 from fairlead.cli.commands.config.properties import Property, property_of, value_of
-from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 from fairlead.client.access.editor import change_file
 
@@ -22,7 +21,7 @@ def add_flags(parser: ArgumentReader) -> None:
 async def run(invocation: Invocation) -> int:
     words = invocation.options.words
     if len(words) != 2:
-        raise CommandFailed(f"error: Unexpected args: [{' '.join(words)}]")
+        raise wrong_words(words, "a property and its value")
     path = property_of(words[0])
     value = value_of(path, words[1], invocation.options.set_raw_bytes)
     put(Files(invocation), path, value)

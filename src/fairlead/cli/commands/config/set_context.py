@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.cli.arguments import ArgumentReader
-from fairlead.cli.commands.config.files import Files, add_words
+from fairlead.cli.commands.config.files import Files, add_words, wrong_words
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
 
@@ -37,7 +37,7 @@ async def run(invocation: Invocation) -> int:
 def _name(invocation: Invocation, files: Files) -> str:
     words: list[str] = invocation.options.words
     if len(words) > 1:
-        raise CommandFailed(f"error: Unexpected args: [{' '.join(words)}]")
+        raise wrong_words(words, "one name")
     if invocation.options.current:
         if words:
             raise CommandFailed("error: --current names the context already: leave out the name")

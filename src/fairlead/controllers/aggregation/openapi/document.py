@@ -58,7 +58,7 @@ def read_description(raw: bytes, group: str, version: str) -> Description:
     for name, piece in pieces.members("paths").items():
         if _is_own(name, group, version):
             paths[name] = _with_parameters(pieces.parsed(piece), pieces, shared)
-    definitions = _reached(paths, pieces)
+    definitions = _referenced_definitions(paths, pieces)
     _check("paths", paths)
     _check("definitions", definitions)
     info = pieces.outline.get("info")
@@ -103,7 +103,7 @@ def _with_parameters(path: Schema, pieces: Pieces, shared: dict[str, Any]) -> Sc
     return path
 
 
-def _reached(paths: dict[str, Schema], pieces: Pieces) -> dict[str, Schema]:
+def _referenced_definitions(paths: dict[str, Schema], pieces: Pieces) -> dict[str, Schema]:
     """The definitions that paths reference, transitively."""
     definitions = pieces.members("definitions")
     reached: dict[str, Schema] = {}

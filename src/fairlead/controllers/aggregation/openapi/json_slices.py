@@ -24,7 +24,7 @@ _OPENING, _QUOTE = frozenset(b"[{"), ord('"')
 
 
 class Unreadable(ValueError):
-    """The document cannot be used; the text says why."""
+    """A document that cannot be used; the text says why."""
 
 
 class Pieces:

@@ -55,30 +55,30 @@ class _Merger:
             _rename(schemas_of_path(path), renamed)
         self.paths |= paths
         for name, schema in schemas.items():
-            self._put(renamed.get(name, name), schema, renamed)
+            self._add_definition(renamed.get(name, name), schema, renamed)
 
     def _name_for(self, name: str, schema: Schema, used: set[str]) -> str:
         """The name of an equal existing definition, or a free one."""
-        if name not in self.definitions or self._is(name, schema):
+        if name not in self.definitions or self._is_defined_as(name, schema):
             return name
         for number in count(2):
             other = f"{name}_v{number}"
             if other in self.definitions:
-                if self._is(other, schema):
+                if self._is_defined_as(other, schema):
                     break
             elif other not in used:
                 break
         return other
 
-    def _is(self, name: str, schema: Schema) -> bool:
-        """Whether the definition of this name equals the schema, ignoring their kinds."""
+    def _is_defined_as(self, name: str, schema: Schema) -> bool:
+        """Whether the document defines this name by an equal schema; kinds are not compared."""
         existing = self._before.get(name) or self.definitions[name]
         return self._without_kinds(existing) == self._without_kinds(schema)
 
     def _without_kinds(self, schema: Schema) -> Schema:
         return {key: value for key, value in schema.items() if key != self._kind_mark}
 
-    def _put(self, name: str, schema: Schema, renamed: dict[str, str]) -> None:
+    def _add_definition(self, name: str, schema: Schema, renamed: dict[str, str]) -> None:
         existing = self.definitions.get(name)
         if existing is None:
             if renamed:

@@ -31,7 +31,7 @@ logger = Logger("fairlead.controllers.aggregation")
 MAX_CONCURRENT = 8
 FRESH_FOR = 60.0
 FIRST_PAUSE, MAX_PAUSE = 5.0, 3600.0
-_MAX_COMPLAINTS = 10  # distinct errors logged per outage
+_MAX_REPORTED_ERRORS = 10  # distinct errors logged per outage
 _MIN_INTERVAL = 1.0  # minimum seconds between two fetches of a server
 
 
@@ -43,7 +43,7 @@ class _ExtensionState:
     fetched: FetchedDocuments = field(default_factory=FetchedDocuments)
     is_outdated: bool = True
     failures: int = 0
-    complaints: set[str] = field(default_factory=set)  # logged since the last success
+    reported_errors: set[str] = field(default_factory=set)  # logged since the last success
     fetched_at: float = float("-inf")
 
 
@@ -102,13 +102,13 @@ class Descriptions:
         while True:
             name = await self._queue.get()
             try:
-                later = await self._ask(name)
+                later = await self._refresh(name)
             finally:
                 self._queue.done(name)
             if later:
                 self._queue.add_later(name, later)
 
-    async def _ask(self, name: str) -> float:
+    async def _refresh(self, name: str) -> float:
         """Fetch from an extension server; returns the seconds until the next fetch, 0 if an event
         will trigger it."""
         state = self._states.get(name)
@@ -119,7 +119,7 @@ class Descriptions:
             return 0.0
         state.fetched_at = asyncio.get_running_loop().time()
         before, extension = state.fetched, state.extension
-        complaint = await self._renew(state)
+        error = await self._renew(state)
         if self._states.get(name) is not state:
             return 0.0
         if _address_of(extension) != _address_of(state.extension):
@@ -127,36 +127,37 @@ class Descriptions:
             return _MIN_INTERVAL
         if state.fetched != before:
             self._publish()
-        if complaint:
-            if complaint not in state.complaints and len(state.complaints) < _MAX_COMPLAINTS:
-                state.complaints.add(complaint)
-                logger.warning(
-                    "no OpenAPI document of an extension server", name=name, err=complaint
-                )
+        if error:
+            if (
+                error not in state.reported_errors
+                and len(state.reported_errors) < _MAX_REPORTED_ERRORS
+            ):
+                state.reported_errors.add(error)
+                logger.warning("no OpenAPI document of an extension server", name=name, err=error)
             state.failures += 1
             return float(min(FIRST_PAUSE * 2 ** min(state.failures - 1, 30), MAX_PAUSE))
         state.is_outdated, state.failures = False, 0
-        state.complaints.clear()
+        state.reported_errors.clear()
         return FRESH_FOR
 
     async def _renew(self, state: _ExtensionState) -> str:
         """Fetch both versions; returns an error text or "". One may succeed without the other."""
         extension, fetcher = state.extension, self._fetcher
-        complaints = []
+        errors = []
         for ask in (fetcher.index, fetcher.fetch_document):
             try:
                 state.fetched = await ask(extension, state.fetched)
             except CallError as error:
-                complaints.append(error.brief)
+                errors.append(error.brief)
             except ValueError as error:
-                complaints.append(str(error))
+                errors.append(str(error))
             # An unexpected error with one server must not stop the others.
             except Exception as error:
                 logger.exception(
                     "cannot read the OpenAPI document of an extension server", name=extension.name
                 )
-                complaints.append(type(error).__name__)
-        return "; ".join(dict.fromkeys(complaints))
+                errors.append(type(error).__name__)
+        return "; ".join(dict.fromkeys(errors))
 
     def _publish(self) -> None:
         """Update `others`."""

@@ -24,7 +24,7 @@ from fairlead.operations.client import Client
 from fairlead.storage.version import Change, Version
 
 LEASES = "coordination/v1/leases"
-_POD = "/"  # occurs in keys of pods, not in names of nodes
+_POD_KEY_MARK = "/"  # occurs in keys of pods, not in names of nodes
 _BATCH_SIZE = 100
 _GONE = 404
 
@@ -65,7 +65,7 @@ class NodeLifecycle:
         self._lost_since: dict[str, float] = {}
         self._uids: dict[str, str] = {}  # uids by node
         # Nodes that were ready when lost; their pods are still to be marked.
-        self._fell_silent: set[str] = set()
+        self._lost_while_ready: set[str] = set()
         self._unplaced: set[str] = set()
         self._add: Callable[[str], None] = lambda _: None
 
@@ -93,7 +93,7 @@ class NodeLifecycle:
         return ()
 
     async def sync(self, key: str) -> float | None:
-        if _POD in key:
+        if _POD_KEY_MARK in key:
             await self._mark_pod(key)
             return None
         node = self._objects.find(NODES, "", key)
@@ -115,9 +115,9 @@ class NodeLifecycle:
             self._record(gone, "RemovingNode", text)
         self._heartbeats.forget(name)
         self._lost_since.pop(name, None)
-        self._fell_silent.discard(name)
+        self._lost_while_ready.discard(name)
         self._zones.remove(name)
-        self._judge(name)
+        self._queue_lost_nodes(name)
 
     async def _look_after(self, name: str, node: Object) -> float | None:
         silent_in = self._heartbeats.last(node) + self._grace(node) - clock.steady()
@@ -126,34 +126,34 @@ class NodeLifecycle:
             text = f"Node {name} event: Registered Node {name} in Controller"
             self._record(node, "RegisteredNode", text)
         self._zones.place(node, ready=silent_in > 0 and _readiness(node) == "True")
-        self._judge(name)
+        self._queue_lost_nodes(name)
         if silent_in <= 0:
             node = await self._mark_silent(name, node)
         status = _readiness(node)
         if status == "True":
             self._lost_since.pop(name, None)
-            self._fell_silent.discard(name)
+            self._lost_while_ready.discard(name)
         else:
             self._lost_since.setdefault(name, clock.time())
         given_up_in = await self._mark_node(name, node, status)
         # A node that reports its own readiness also reports its pods.
-        if name in self._fell_silent or (status in ("False", "Unknown") and not is_known):
+        if name in self._lost_while_ready or (status in ("False", "Unknown") and not is_known):
             await self._mark_pods(name)
-            self._fell_silent.discard(name)
+            self._lost_while_ready.discard(name)
         self._uids[name] = node["metadata"]["uid"]
         return min((wait for wait in (silent_in, given_up_in) if wait > 0), default=None)
 
     def _grace(self, node: Object) -> float:
         return self._patience.silence if _readiness(node) else self._patience.startup
 
-    def _judge(self, placed: str) -> None:
+    def _queue_lost_nodes(self, placed: str) -> None:
         """Queue lost nodes again when the eviction rate of their zone changed. Waits until all
         nodes found at start are placed, since the first few say nothing about a zone."""
         self._unplaced.discard(placed)
         if self._unplaced:
             return
         before = self._zones.all_disrupted
-        if self._zones.judge():
+        if self._zones.update_rates():
             if before and not self._zones.all_disrupted:
                 self._heartbeats.reset_heartbeats()
             for name in self._zones.lost():
@@ -167,7 +167,7 @@ class NodeLifecycle:
         change = partial(copied_over, updated)
         written = await self._objects.change(NODES, "", name, change, "status")
         if _readiness(node) == "True":
-            self._fell_silent.add(name)
+            self._lost_while_ready.add(name)
             self._record(node, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
         return written
 
@@ -199,10 +199,10 @@ class NodeLifecycle:
         settled = self._lost_since[name] + self._patience.settling
         if settled > now:
             return None, settled - now
-        turn = self._zones.turn(name, now)
-        if turn is None:
+        evicted_at = self._zones.eviction_time(name, now)
+        if evicted_at is None:
             return None, 0.0
-        return (None, turn - now) if turn > now else (status, 0.0)
+        return (None, evicted_at - now) if evicted_at > now else (status, 0.0)
 
     async def _mark_pods(self, node: str) -> None:
         keys = list(self._pods.of(node))
@@ -212,7 +212,7 @@ class NodeLifecycle:
 
     async def _mark_pod(self, key: str) -> None:
         """Set a pod on a node that is not ready to not ready."""
-        namespace, _, name = key.partition(_POD)
+        namespace, _, name = key.partition(_POD_KEY_MARK)
         pod = self._objects.find(PODS, namespace, name)
         node = self._objects.find(NODES, "", pod["spec"].get("nodeName", "")) if pod else None
         if pod is None or node is None or _readiness(node) in ("", "True"):

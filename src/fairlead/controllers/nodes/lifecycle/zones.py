@@ -42,8 +42,8 @@ class _Zone:
     lost: set[str] = field(default_factory=set)
     # Nodes excluded from the zone's state, and whether they are ready.
     exempt: dict[str, bool] = field(default_factory=dict)
-    turns: dict[str, float] = field(default_factory=dict)  # scheduled eviction time per node
-    last_turn: float | None = None  # the latest scheduled time
+    eviction_times: dict[str, float] = field(default_factory=dict)  # scheduled, per node
+    last_eviction_time: float | None = None  # the latest of them
     last_taken: float | None = None
 
     @property
@@ -61,14 +61,14 @@ class _Zone:
         if rate == self.rate:
             return False
         self.rate = rate
-        self.turns.clear()
-        self.last_turn = self.last_taken
+        self.eviction_times.clear()
+        self.last_eviction_time = self.last_taken
         return True
 
 
 class Zones:
-    """Readiness of nodes by zone. Call `judge` after `place` and `remove` to update states and
-    rates."""
+    """Readiness of nodes by zone. Call `update_rates` after `place` and `remove` to update states
+    and rates."""
 
     def __init__(self, dialect: Dialect, rates: Rates) -> None:
         self._rates = rates
@@ -98,18 +98,18 @@ class Zones:
         else:
             (zone.ready if ready else zone.lost).add(name)
         if ready:
-            zone.turns.pop(name, None)
+            zone.eviction_times.pop(name, None)
 
     def remove(self, name: str) -> None:
         key = self._zone_of.pop(name, None)
         if key is not None:
             zone = self._zones[key]
             zone.forget(name)
-            zone.turns.pop(name, None)
+            zone.eviction_times.pop(name, None)
             if not zone.size and not zone.exempt:
                 del self._zones[key]
 
-    def judge(self) -> bool:
+    def update_rates(self) -> bool:
         """Returns whether the rate of a zone changed, so that lost nodes must be checked again."""
         states = [(zone, self._state(zone)) for zone in self._zones.values() if zone.size]
         were_all_disrupted = all(zone.state is State.FULL for zone, _ in states)
@@ -136,19 +136,21 @@ class Zones:
             return self._rates.normal
         return self._rates.slow if zone.size > self._rates.large else 0.0
 
-    def turn(self, name: str, now: float) -> float | None:
+    def eviction_time(self, name: str, now: float) -> float | None:
         """When a lost node may be tainted for eviction, scheduling it if needed; None while the
         rate is 0."""
         zone = self._zones[self._zone_of[name]]
         if not zone.rate:
             return None
-        turn = zone.turns.get(name)
-        if turn is None:
-            free = now if zone.last_turn is None else zone.last_turn + 1 / zone.rate
-            turn = zone.turns[name] = zone.last_turn = max(now, free)
-        if turn <= now:
-            zone.last_taken = max(turn, zone.last_taken or 0.0)
-        return turn
+        eviction_time = zone.eviction_times.get(name)
+        if eviction_time is None:
+            free = (
+                now if zone.last_eviction_time is None else zone.last_eviction_time + 1 / zone.rate
+            )
+            eviction_time = zone.eviction_times[name] = zone.last_eviction_time = max(now, free)
+        if eviction_time <= now:
+            zone.last_taken = max(eviction_time, zone.last_taken or 0.0)
+        return eviction_time
 
     def lost(self) -> list[str]:
         """All nodes that are not ready."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from math import inf
 from time import thread_time
@@ -49,6 +49,9 @@ class LiveContainers(Protocol):
 
     def known_process(self, pod: Object, status: Object) -> MainProcess | None:
         """The first process of a container, if somebody has talked to it."""
+
+    def environment(self, pod: Object, container: Object) -> Mapping[str, str]:
+        """The variables that a container would start with. Raises MissingSource."""
 
     def tell_by(self, add: Callable[[str], None]) -> None:
         """Say by which function to tell of pods whose processes were told to stop."""
@@ -103,12 +106,10 @@ class CommandBehaviour:
         try:
             is_decided = own.exit_after is not None or own.exit_code is not None
             if is_decided or not is_known(container, self._scripts(pod, container["name"])):
-                environment = sources.environment(container)
-                for mount in container.get("volumeMounts") or ():
-                    sub_path(mount, environment)
+                self._check_start(pod, container)
                 return own
             if is_live(pod, container):
-                return self._live(own, pod, container, status, sources)
+                return self._live(own, pod, container, status)
             run = self._commands.run(pod, container, started, sources, self._scripts)
         except MissingSource as missing:
             return replace(own, obstacle=Obstacle(_CONFIG_ERROR, "Failed", f"Error: {missing}"))
@@ -116,21 +117,24 @@ class CommandBehaviour:
             own, exit_after=run.end, exit_code=run.code, message=run.message, runs_command=True
         )
 
+    def _check_start(self, pod: Object, container: Object) -> None:
+        """Raises MissingSource if a container cannot start."""
+        environment = self._containers.environment(pod, container)
+        for mount in container.get("volumeMounts") or ():
+            sub_path(mount, environment)
+
     def _live(
         self,
         own: ContainerBehaviour,
         pod: Object,
         container: Object,
         status: Object,
-        sources: Sources,
     ) -> ContainerBehaviour:
         """The behaviour of a container whose command runs as the clock comes. Raises
         MissingSource."""
         own = replace(own, exit_after=inf, runs_command=True)
         if "running" not in state_of(status):
-            environment = sources.environment(container)
-            for mount in container.get("volumeMounts") or ():
-                sub_path(mount, environment)
+            self._check_start(pod, container)
             return own
         if only_serves(container):
             main = self._containers.known_process(pod, status)

@@ -245,6 +245,11 @@ def _start(role: Role, old: Object | None, now: Moment, restarts: int = 0) -> St
     return Step(status, _start_events(role, image))
 
 
+def restart(role: Role, status: Object, now: Moment) -> Step:
+    """Kill a running container and start it again at once."""
+    return _start(role, ended(status, KILLED, now), now, status.get("restartCount", 0) + 1)
+
+
 def _after_hook(role: Role, old: Object | None, status: Object, hook: HookRun, now: Moment) -> Step:
     """A container does not count as running before its postStart hook has ended."""
     end = hook.kill.end if hook.kill is not None else hook.end

@@ -24,13 +24,14 @@ from fairlead.controllers.simulation.agent.node_admission import (
     rejected,
 )
 from fairlead.controllers.simulation.agent.pods import (
-    HostNetwork,
+    Host,
     PodProgress,
     advance_pod,
 )
 from fairlead.controllers.simulation.agent.pressure import refusal_under_pressure
 from fairlead.controllers.simulation.agent.probes import Probes
 from fairlead.controllers.simulation.agent.reboots import advance_after_boot
+from fairlead.controllers.simulation.agent.resizes import RESIZED, is_deferred
 from fairlead.controllers.simulation.agent.termination import (
     Terminations,
     status_at_end,
@@ -99,12 +100,15 @@ class PodAgents:
         self._live = live
         self._behaviours = behaviours
         self._follow: Follow
+        self._add: Callable[[str], None]
         self._unfollow: Unfollow = lambda: None
         self._ends_in_final_phase = api.gates["DeletedPodsReachFinalPhase"]
         self._reports_network = api.gates["PodReadyToStartContainersCondition"]
         self._pods = api.resources.named(PODS)
         self._collection = api.collection(self._pods)
         self._on: dict[str, set[str]] = defaultdict(set)
+        # By node, the pods whose resize waits for room.
+        self._deferred: dict[str, set[str]] = defaultdict(set)
         self._node_of: dict[str, str] = {}
         self._pools = {
             name: AddressPool(pod_network(number))
@@ -136,6 +140,7 @@ class PodAgents:
         self._follow = follow
 
     def add_by(self, add: Callable[[str], None]) -> None:
+        self._add = add
         self.probes.changed = add
         self._live.tell_by(add)
 
@@ -173,12 +178,15 @@ class PodAgents:
             self._admission.gone(key, bound_node)
             self._settled.pop(key, None)
             self.probes.forget(key)
+            self._deferred[bound_node].discard(key)
         if version is None or node not in self._simulated_nodes:
-            return ()
+            return () if bound_node is None else tuple(self._deferred[bound_node])
         self._node_of[key] = node
         self._on[node].add(key)
         self._account(version, node)
         self._admission.changed(version, node)
+        if version.fields.get("status.phase") in FINISHED:
+            return (key, *self._deferred[node])
         return (key,)
 
     def _account(self, version: Version, node: str) -> None:
@@ -244,10 +252,11 @@ class PodAgents:
     ) -> float | None:
         metadata = pod["metadata"]
         key, pool = f"{metadata['namespace']}/{metadata['name']}", self._pools[node]
-        host = HostNetwork(
+        host = Host(
             self._addresses[node],
             lambda: pool.take(key),
             self._reports_network,
+            lambda current: self._admission.defers(key, current, node),
         )
 
         def step(current: Object) -> PodProgress:
@@ -271,8 +280,20 @@ class PodAgents:
             is_plain = behaviour is PLAIN and on_node is HEALTHY and key in self._node_of
             if is_plain and progress.only_runs and progress.revision:
                 self._settled[key] = _Sight(progress.revision, changes)
+        self._follow_resize(key, node, progress)
         self._record_events(node, pod, progress.events)
         return None if progress.due is None else max(0.0, progress.due - clock.time())
+
+    def _follow_resize(self, key: str, node: str, progress: PodProgress) -> None:
+        """Remember a pod whose resize waits. A resize that was carried out may have made room."""
+        waiting = self._deferred[node]
+        if is_deferred(progress.status):
+            waiting.add(key)
+            return
+        waiting.discard(key)
+        if any(event.reason == RESIZED for event in progress.events):
+            for each in waiting:
+                self._add(each)
 
     def _rejection(
         self, key: str, pod: Object, node: str, on_node: NodeBehaviour

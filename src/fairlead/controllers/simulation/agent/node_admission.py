@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 from fairlead.base.dialect import Dialect
 from fairlead.controllers.events import WARNING
+from fairlead.controllers.pod_status import observed_generation
 from fairlead.controllers.simulation.agent.containers import Moment, PodEvent
-from fairlead.controllers.simulation.agent.pod_conditions import observed_generation
 from fairlead.controllers.simulation.agent.pods import PodProgress
+from fairlead.controllers.simulation.agent.resizes import Deferral
+from fairlead.controllers.simulation.given_resources import with_given
 from fairlead.controllers.simulation.scheduler.cluster import NodeSummary
 from fairlead.controllers.simulation.scheduler.facts import PodSummary, labels_of
 from fairlead.controllers.simulation.scheduler.selection import is_selected
@@ -83,6 +85,8 @@ class NodeAdmission:
         self._placed = placed
         self._dialect = dialect
         self._counted: dict[str, NodeSummary] = {}
+        # What pods have been given, with their revisions, on nodes with resizes.
+        self._given: dict[str, tuple[int, PodSummary]] = {}
 
     def changed(self, version: Version, node: str) -> None:
         """Follow a pod of a node."""
@@ -98,9 +102,33 @@ class NodeAdmission:
     def gone(self, key: str, node: str) -> None:
         """A pod left its node."""
         self._placed.discard(key)
+        self._given.pop(key, None)
         summary = self._counted.get(node)
         if summary is not None and key in summary.pods:
             summary.remove(key)
+
+    def defers(self, key: str, pod: Object, node: str) -> Deferral | None:
+        """Why a node has no room for what a pod on it asks for now, beside what others have."""
+        version = self._nodes.get(node)
+        if version is None:
+            return None
+        summary = NodeSummary(node)
+        summary.describe(version.object())
+        for other in self._keys_on(node):
+            found = self._pods.get(other)
+            if other == key or found is None:
+                continue
+            if found.fields.get("status.phase") not in FINISHED:
+                summary.add(self._given_to(found))
+        short = next(self._shortages(PodSummary(key, pod, {}), summary), None)
+        return None if short is None else Deferral(*short)
+
+    def _given_to(self, version: Version) -> PodSummary:
+        known = self._given.get(version.key)
+        if known is None or known[0] != version.revision:
+            facts = PodSummary(version.key, with_given(version.object()), {})
+            known = self._given[version.key] = version.revision, facts
+        return known[1]
 
     def judge(self, key: str, pod: Object, node: str) -> Rejection | None:
         """Judge a pod that arrives on a node; one that is taken counts from now on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairlead.controllers.pod_status import observed_generation
 from fairlead.controllers.simulation.agent.containers import (
     FAMILIES,
     counts_generations,
@@ -43,12 +44,6 @@ def pod_conditions(
         kind, state = "AllContainersRestarting", _restarting(pod["spec"], status)
         own.append(_condition(kind, old.pop(kind, None), state, moment, {}))
     return [*own, *old.values()]
-
-
-def observed_generation(pod: Object) -> Object:
-    """The field observedGeneration, for pods of a release that counts generations."""
-    generation = pod["metadata"].get("generation")
-    return {} if generation is None else {"observedGeneration": generation}
 
 
 def _condition(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from fairlead.codec.types.times import parse_time
+from fairlead.controllers.pod_status import observed_generation
 from fairlead.controllers.simulation.agent.containers import (
     ALWAYS,
     CREATING,
@@ -29,11 +30,16 @@ from fairlead.controllers.simulation.agent.containers import (
 from fairlead.controllers.simulation.agent.containers import (
     FAMILIES as FAMILIES,
 )
-from fairlead.controllers.simulation.agent.pod_conditions import (
-    observed_generation,
-    pod_conditions,
+from fairlead.controllers.simulation.agent.pod_conditions import pod_conditions
+from fairlead.controllers.simulation.agent.resizes import (
+    RETRY,
+    Deferral,
+    carried_out,
+    changes_of,
+    report,
 )
 from fairlead.controllers.simulation.behaviour import PodBehaviour
+from fairlead.controllers.simulation.given_resources import with_given
 from fairlead.controllers.simulation.runtime.commands import is_server
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import FINISHED
@@ -69,13 +75,15 @@ class PodProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class HostNetwork:
+class Host:
     """The node's address, and a function that allocates one for the pod (None if the pool is
-    exhausted). `is_reported`: a condition says whether the pod has its network."""
+    exhausted). `is_reported`: a condition says whether the pod has its network. `defers` says why
+    the node has no room for a pod on it that is to be resized."""
 
     host: str
     address: Callable[[], str | None]
     is_reported: bool = False
+    defers: Callable[[Object], Deferral | None] = lambda pod: None
 
 
 def roles_of(pod: Object, family: str, behaviour: PodBehaviour) -> list[Role]:
@@ -90,7 +98,7 @@ def roles_of(pod: Object, family: str, behaviour: PodBehaviour) -> list[Role]:
     roles = []
     for container in pod["spec"].get(family) or ():
         own = behaviour.of(container["name"])
-        lasts = family == "ephemeralContainers" or is_server(container)
+        lasts = family == "ephemeralContainers" or is_server(pod, container)
         if first and is_sidecar(container):
             lifetime = lifetime_of(own, ALWAYS, first=False)
         else:
@@ -101,9 +109,7 @@ def roles_of(pod: Object, family: str, behaviour: PodBehaviour) -> list[Role]:
     return roles
 
 
-def advance_pod(
-    pod: Object, behaviour: PodBehaviour, host: HostNetwork, now: Moment
-) -> PodProgress:
+def advance_pod(pod: Object, behaviour: PodBehaviour, host: Host, now: Moment) -> PodProgress:
     """The next status of a pod that has not finished."""
     if all_may_restart(pod["spec"]):
         pod = _restarted(pod, behaviour, now)
@@ -120,6 +126,7 @@ def advance_pod(
         return progress
     if deadline is not None:
         progress.look_at(started + deadline)
+    pod, deferral = _resized(pod, behaviour, host, progress, now)
     unfinished, failed = _prepare(pod, behaviour, progress, started, now)
     _carry_on(pod, behaviour, progress, started, now, held_up=bool(unfinished))
     status = progress.status
@@ -129,9 +136,28 @@ def advance_pod(
         end_running(status, lambda name: 0, now)
     _give_address(pod, status, host)
     if counts_generations(pod):
-        _report_resources(pod, status)
+        _report_resources(with_given(pod) if deferral else pod, status)
     status["conditions"] = pod_conditions(pod, status, unfinished, host.is_reported, now.text)
+    progress.events += report(pod, status, deferral, now)
     return progress
+
+
+def _resized(
+    pod: Object, behaviour: PodBehaviour, host: Host, progress: PodProgress, now: Moment
+) -> tuple[Object, Deferral | None]:
+    """The pod after the resize that its spec asks for, or why that is deferred."""
+    changes = changes_of(pod) if counts_generations(pod) else {}
+    if not changes:
+        return pod, None
+    deferral = host.defers(pod)
+    if deferral is not None:
+        progress.look_at(now.time + RETRY)
+        return pod, deferral
+    families = FAMILIES[:2]
+    roles = {role.name: role for family, _ in families for role in roles_of(pod, family, behaviour)}
+    pod, events = carried_out(pod, changes, roles, now)
+    progress.events += events
+    return pod, None
 
 
 def _restarted(pod: Object, behaviour: PodBehaviour, now: Moment) -> Object:
@@ -241,7 +267,7 @@ def _has_sandbox(status: Object) -> bool:
     return any(reason not in (CREATING, INITIALIZING) for reason in reasons)
 
 
-def _give_address(pod: Object, status: Object, host: HostNetwork) -> None:
+def _give_address(pod: Object, status: Object, host: Host) -> None:
     if status.get("podIP") or not _has_sandbox(status):
         return
     shared = pod["spec"].get("hostNetwork")
@@ -252,7 +278,7 @@ def _give_address(pod: Object, status: Object, host: HostNetwork) -> None:
 
 
 def _report_resources(pod: Object, status: Object) -> None:
-    """Report the resources of containers. The simulated node carries out a resize at once."""
+    """Report the resources of containers."""
     for family, list_name in FAMILIES[:2]:
         declared = {item["name"]: item["resources"] for item in pod["spec"].get(family) or ()}
         if status.get(list_name):
@@ -266,7 +292,7 @@ def _report_resources(pod: Object, status: Object) -> None:
 
 
 def _with_resources(status: Object, resources: Object | None) -> Object:
-    if resources is None or "running" not in state_of(status):
+    if resources is None or not ("running" in state_of(status) or "resources" in status):
         return status
     reported = {**status, "resources": resources}
     if resources.get("requests"):

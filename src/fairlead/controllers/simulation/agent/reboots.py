@@ -15,7 +15,7 @@ from fairlead.controllers.simulation.agent.containers import (
 )
 from fairlead.controllers.simulation.agent.pods import (
     FAMILIES,
-    HostNetwork,
+    Host,
     PodProgress,
     advance_pod,
     roles_of,
@@ -32,7 +32,7 @@ _NEW_SANDBOX = PodEvent(
 
 
 def advance_after_boot(
-    pod: Object, behaviour: PodBehaviour, host: HostNetwork, booted: int, now: Moment
+    pod: Object, behaviour: PodBehaviour, host: Host, booted: int, now: Moment
 ) -> PodProgress:
     """The next status of a pod on a node that has been rebooted."""
     current = _after_boot(pod, behaviour, booted, now)

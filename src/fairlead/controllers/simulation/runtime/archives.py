@@ -1,4 +1,4 @@
-"""`tar`, as `kubectl cp` uses it, and `gzip`: to and from the standard streams."""
+"""`tar` and `gzip`, as `kubectl cp` and scripts use them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import io
 import posixpath
 import tarfile
 import zlib
+from collections.abc import Generator
+from typing import NamedTuple
 
 from fairlead.controllers.simulation.runtime.files import MAX_BYTES, MAX_FILES, FileError, Files
 from fairlead.controllers.simulation.runtime.links import put_link
@@ -18,11 +20,14 @@ from fairlead.controllers.simulation.runtime.process import (
     Write,
     error,
     operands,
+    output,
     read_all,
 )
 
 _MAX_ARCHIVE = MAX_BYTES + MAX_FILES * 1024
 _CHUNK = 32 * 1024
+_PACKED_AT_ONCE = 64 * 1024
+_STREAMS = ("-", "/dev/stdin", "/dev/stdout")
 _UNPACKED_AT_ONCE = 1024 * 1024
 _FAILED = 2
 _MAX_PACKED = 256 * 1024  # of gzip, on either side
@@ -38,20 +43,29 @@ _HEADERS = (
 )
 
 
+class _Wanted(NamedTuple):
+    """The letters of the flags, the names, the directory of `-C`, and the archive's path ("" for
+    the standard streams)."""
+
+    flags: str
+    names: list[str]
+    directory: str
+    archive: str
+
+
 def tar(process: Process) -> Program:
-    """`tar cf - PATH...`, `tar xf - -C DIRECTORY` and their variants."""
-    flags, names, directory = _parsed(process)
-    if "c" in flags:
-        return (yield from _create(process, names, directory))
-    if "x" in flags:
-        return (yield from _extract(process, directory))
-    yield error("tar: must specify one of c, x\n")
+    """`tar cf ARCHIVE PATH...`, `tar xf ARCHIVE -C DIRECTORY`, `tar tf ARCHIVE` and variants."""
+    wanted = _parsed(process)
+    if "c" in wanted.flags:
+        return (yield from _create(process, wanted))
+    if "x" in wanted.flags or "t" in wanted.flags:
+        return (yield from _read(process, wanted))
+    yield error("tar: must specify one of c, x, t\n")
     return 1
 
 
-def _parsed(process: Process) -> tuple[str, list[str], str]:
-    """The letters of the flags, the names, and the directory of `-C`."""
-    flags, names, directory = "", [], process.directory
+def _parsed(process: Process) -> _Wanted:
+    flags, names, directory, archive = "", [], process.directory, ""
     words = list(process.arguments[1:])
     if words and not words[0].startswith("-"):
         words[0] = f"-{words[0]}"  # the old style: `tar cf -`
@@ -62,18 +76,19 @@ def _parsed(process: Process) -> tuple[str, list[str], str]:
         elif word.startswith("-") and len(word) > 1:
             flags += "" if word.startswith("--") else word[1:]
             if word.endswith("f") and words:
-                words.pop(0)  # an archive, always "-"
+                name = words.pop(0)
+                archive = "" if name in _STREAMS else process.path(name)
         else:
             names.append(word)
-    return flags, names, directory
+    return _Wanted(flags, names, directory, archive)
 
 
-def _create(process: Process, names: list[str], directory: str) -> Program:
+def _create(process: Process, wanted: _Wanted) -> Program:
     buffer = io.BytesIO()
     code = 0
     with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for name in names:
-            path = process.files.absolute(name, directory)
+        for name in wanted.names:
+            path = process.files.absolute(name, wanted.directory)
             if name.startswith("/"):
                 yield error("tar: Removing leading '/' from member names\n")
             try:
@@ -100,19 +115,42 @@ def _create(process: Process, names: list[str], directory: str) -> Program:
                 yield error(f"tar: {name}: Cannot stat: {failed.reason}\n")
                 code = _FAILED
     buffer.seek(0)
-    while data := buffer.read(_CHUNK):
-        yield Write(STDOUT, data)
+    if "z" in wanted.flags:
+        buffer = yield from _packed(process, buffer)
+    if not wanted.archive:
+        while data := buffer.read(_CHUNK):
+            yield Write(STDOUT, data)
+        return code
+    try:
+        process.files.write(wanted.archive, buffer.getvalue())
+    except FileError as failed:
+        yield error(f"tar: {wanted.archive}: Cannot open: {failed.reason}\n")
+        return _FAILED
     return code
 
 
-def _extract(process: Process, directory: str) -> Program:
-    files = process.files
+def _packed(process: Process, content: io.BytesIO) -> Generator[Step, bytes, io.BytesIO]:
+    packer, packed = zlib.compressobj(wbits=_WITH_HEADER), io.BytesIO()
+    while data := content.read(_PACKED_AT_ONCE):
+        yield Step()
+        process.hold(packed.write(packer.compress(data)))
+    packed.write(packer.flush())
+    packed.seek(0)
+    return packed
+
+
+def _read(process: Process, wanted: _Wanted) -> Program:
+    """Extract an archive, or list its members."""
+    files, directory, lists = process.files, wanted.directory, "t" in wanted.flags
     at = files.entry(directory)
     if at is None or at.data is not None:
         yield error(f"tar: {directory}: Cannot open: No such file or directory\n")
         return _FAILED
-    data = yield from read_all(process, _MAX_ARCHIVE)
     try:
+        if wanted.archive:
+            data = yield from process.read_files([wanted.archive], _MAX_ARCHIVE)
+        else:
+            data = yield from read_all(process, _MAX_ARCHIVE)
         if data.startswith(_GZIP):
             data = yield from _unpacked(process, data)
         source = io.BytesIO(data)
@@ -121,6 +159,9 @@ def _extract(process: Process, directory: str) -> Program:
                 yield Step()
                 if count > MAX_FILES:
                     raise FileError(member.name, "No space left on device")
+                if lists:
+                    yield output(f"{member.name}{'/' if member.isdir() else ''}\n")
+                    continue
                 path = files.absolute(member.name.lstrip("/"), directory)
                 if not f"{path}/".startswith(f"{directory.rstrip('/')}/"):
                     raise FileError(member.name, "Not within the directory")
@@ -128,7 +169,7 @@ def _extract(process: Process, directory: str) -> Program:
     except FileError as failed:
         yield error(f"tar: {failed}\n")
         return _FAILED
-    except (tarfile.TarError, EOFError, OSError, zlib.error, ValueError) as failed:
+    except (tarfile.TarError, EOFError, OSError, OverflowError, zlib.error, ValueError) as failed:
         yield error(f"tar: {failed}\n")
         return 1
     return 0

@@ -19,6 +19,7 @@ from fairlead.base.caches import BoundedCache
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.times import parse_time
 from fairlead.controllers.simulation.runtime.computing import ComputingTime
+from fairlead.controllers.simulation.runtime.environment_files import file_references, reader
 from fairlead.controllers.simulation.runtime.files import FileError, Files, Volume
 from fairlead.controllers.simulation.runtime.images import command_of, image_of, own_port
 from fairlead.controllers.simulation.runtime.kernel_files import limits_mount, process_files
@@ -45,14 +46,17 @@ from fairlead.controllers.simulation.runtime.scripted import (
     write_files,
 )
 from fairlead.controllers.simulation.runtime.sources import (
+    Room,
     Sources,
     expand,
     hostname_of,
 )
 from fairlead.controllers.simulation.runtime.surroundings import Surroundings
 from fairlead.controllers.simulation.script import Script, ScriptOf
+from fairlead.controllers.workloads.owners import controller_among
 
 FOREVER = float("inf")
+_OF_SERVERS = ("ports", "startupProbe", "livenessProbe", "readinessProbe")
 SHORT_LIFE = 1.0  # seconds that an unknown program runs in a pod that is to finish
 # A program that takes more than this without waiting runs on without output.
 _MAX_STEPS, _MAX_CPU_SECONDS, _MAX_LIVE_CPU_SECONDS = 2_000, 0.02, 0.1
@@ -60,6 +64,7 @@ _SLICE = 0.02  # seconds that a live program computes before other work gets a t
 _FEW_CONTAINERS = 4  # beyond them, the containers of a pod share the time of these
 _MAX_OUTPUT = 64 * 1024  # bytes; older output is dropped
 _KEPT_RUNS = 1_000
+_MAX_CONTAINERS = 50  # of a pod whose init containers leave files for the others
 _FAMILIES = ("initContainers", "containers", "ephemeralContainers")
 _MESSAGE_PATH = "/dev/termination-log"
 _MAX_MESSAGE, _MAX_MESSAGE_LINES = 4096, 80  # bytes, and lines of a log
@@ -90,17 +95,24 @@ def default_lifetime(pod: Object, container: Object) -> float:
     initial = any(each is container for each in pod["spec"].get("initContainers") or ())
     if initial and container.get("restartPolicy") != "Always":
         return 0.0
-    if pod["spec"].get("restartPolicy", "Always") == "Always" or initial or is_server(container):
+    policy = pod["spec"].get("restartPolicy", "Always")
+    if policy == "Always" or initial or is_server(pod, container):
         return FOREVER
     return SHORT_LIFE
 
 
-def is_server(container: Object) -> bool:
+def is_server(pod: Object, container: Object) -> bool:
     """Whether a container declares ports or probes, as programs have that do not end, or has the
-    image of a server."""
-    return own_port(container) is not None or any(
-        container.get(name) for name in ("ports", "startupProbe", "livenessProbe", "readinessProbe")
-    )
+    image of a server. The programs of a Job are to end, whatever they declare."""
+    if own_port(container) is not None:
+        return True
+    declares = any(container.get(name) for name in _OF_SERVERS)
+    return declares and not _is_of_job(pod)
+
+
+def _is_of_job(pod: Object) -> bool:
+    owner = controller_among(pod["metadata"].get("ownerReferences"))
+    return owner is not None and owner["kind"] == "Job" and owner["apiVersion"].startswith("batch/")
 
 
 def is_known(container: Object, script: Script) -> bool:
@@ -146,6 +158,8 @@ def is_live(pod: Object, container: Object) -> bool:
     )
     if any(each.get("fieldPath", "").startswith("status.") for each in fields):
         return True  # addresses, which a pod has once it runs
+    if file_references(container):
+        return True
     tokens = {
         volume["name"]
         for volume in pod["spec"].get("volumes") or ()
@@ -233,20 +247,10 @@ def main_process(
     """The process of a container, at its start. The init containers before it run first if they
     may leave files for it, unless they are in `ran`. Raises MissingSource."""
     began = parse_time(started).timestamp()
-    containers = sum(len(pod["spec"].get(family) or ()) for family in _FAMILIES)
     ran = set() if ran is None else ran
     surroundings = surroundings or Surroundings()
-    for each in pod["spec"].get("initContainers") or ():
-        if each is container or each["name"] == container["name"]:
-            ran.add(each["name"])
-            break
-        script = scripts(pod, each["name"])
-        if each["name"] in ran:
-            continue
-        ran.add(each["name"])
-        if is_known(each, script) and _shares_volumes(pod, each, container):
-            first = _process(pod, each, sources, volumes, script, Surroundings())
-            MainProcess(first, began, containers=containers).advance(FOREVER)
+    run_init_containers(pod, container, sources, began, volumes, scripts, ran)
+    ran.add(container["name"])
     script = scripts(pod, container["name"])
     process = _process(pod, container, sources, volumes, script, surroundings)
     has_input = bool(container.get("stdin"))
@@ -255,15 +259,45 @@ def main_process(
         began,
         is_live=is_live(pod, container),
         has_input=has_input,
-        containers=containers,
+        containers=_containers_of(pod),
     )
+
+
+def run_init_containers(
+    pod: Object,
+    container: Object,
+    sources: Sources,
+    began: float,
+    volumes: dict[str, Volume],
+    scripts: ScriptOf,
+    ran: set[str],
+) -> None:
+    """Run the init containers before a container that may leave files for it, unless they are in
+    `ran`. Raises MissingSource."""
+    containers = _containers_of(pod)
+    if containers > _MAX_CONTAINERS:
+        return
+    for each in pod["spec"].get("initContainers") or ():
+        if each is container or each["name"] == container["name"]:
+            break
+        script = scripts(pod, each["name"])
+        if each["name"] in ran:
+            continue
+        ran.add(each["name"])
+        if is_known(each, script) and _shares_volumes(pod, each, container):
+            first = _process(pod, each, sources, volumes, script, Surroundings())
+            MainProcess(first, began, containers=containers).advance(FOREVER)
+
+
+def _containers_of(pod: Object) -> int:
+    return sum(len(pod["spec"].get(family) or ()) for family in _FAMILIES)
 
 
 def _shares_volumes(pod: Object, first: Object, second: Object) -> bool:
     names = [
         {mount["name"] for mount in each.get("volumeMounts") or ()} for each in (first, second)
     ]
-    shared = names[0] & names[1]
+    shared = names[0] & (names[1] | {each["volumeName"] for each in file_references(second)})
     return any(
         volume["name"] in shared and volume.get("emptyDir") is not None
         for volume in pod["spec"].get("volumes") or ()
@@ -294,13 +328,17 @@ class MainProcess:
         self._stop_code = 0
         self.told: Callable[[], None] = lambda: None  # called when it is told to end
         process.time = lambda: clock.time() if self.run.end == FOREVER else began + self.run.end
-        process.surroundings.log = self._log
-        process.surroundings.stop = self._stop
-        process.surroundings.run = run_beside
+        self.is_printed_to = False  # other processes have written into its log
+        if process.signals is not None:
+            process.surroundings.log = self._log
+            process.surroundings.write = self._write
+            process.surroundings.stop = self._stop
+            process.surroundings.run = run_beside
         self._program: Program | None = start_first(process)
         self._effect: Effect | None = None
         self._size = self._steps = 0
         self._busy = 0.0  # seconds of computing since it waited last
+        self._is_running = False
 
     @property
     def has_ended(self) -> bool:
@@ -308,7 +346,16 @@ class MainProcess:
 
     def advance(self, until: float) -> None:
         """Run until a time, in seconds after the start, or to the end; a live program not longer
-        than its slice."""
+        than its slice. Does nothing if the program is running: it may have called itself."""
+        if self._is_running:
+            return
+        self._is_running = True
+        try:
+            self._advance(until)
+        finally:
+            self._is_running = False
+
+    def _advance(self, until: float) -> None:
         run, began = self.run, thread_time()
         last = began
         while self._program is not None and run.end <= until and run.end != FOREVER:
@@ -327,6 +374,10 @@ class MainProcess:
         moment = clock.time()
         text = f"{datetime.fromtimestamp(moment, UTC):%Y/%m/%d %H:%M:%S} {line}\n"
         self._keep(Output(moment - self.began, STDERR, text.encode(errors="replace")))
+
+    def _write(self, stream: int, data: bytes, moment: float) -> None:
+        self.is_printed_to = True
+        self._keep(Output(moment - self.began, stream, data[-_MAX_OUTPUT:]))
 
     def _stop(self, code: int, seconds: float) -> None:
         self.stop_at, self._stop_code = clock.time() - self.began + seconds, code
@@ -405,7 +456,7 @@ def _process(
     surroundings: Surroundings,
 ) -> Process:
     """The main process of a container. Raises MissingSource."""
-    environment = sources.environment(container)
+    environment = sources.environment(container, reader(pod, volumes))
     sysctls = (pod["spec"].get("securityContext") or {}).get("sysctls") or ()
     own = {each["name"].replace("/", "."): each["value"] for each in sysctls}
     surroundings.settings = {**surroundings.settings, **own}
@@ -435,7 +486,8 @@ def _process(
         return program
 
     is_declared = bool(container.get("command") or container.get("args"))
-    command = [expand(word, environment) for word in command_of(container)]
+    room = Room()
+    command = [expand(word, environment, room) for word in command_of(container)]
     main = Process(
         command or [""],
         files,

@@ -63,7 +63,9 @@ class ComputingTime:
             self.spend(namespace, thread_time() - began)
 
     async def turn(self, namespace: str) -> None:
-        """Wait until a program of a namespace may compute."""
+        """Wait until a program of a namespace may compute. Other work of the event loop always goes
+        first: time that passes because the machine is busy counts as a pause."""
+        await asyncio.sleep(0)
         async with self._share(namespace, asyncio.get_running_loop().time()).queue:
             while (wait := self.pause(namespace)) > 0:  # noqa: ASYNC110 - until the clock says so
                 await asyncio.sleep(wait)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 from fnmatch import fnmatchcase
 
+from fairlead.base.digits import whole_number
 from fairlead.controllers.simulation.runtime import arithmetic
 from fairlead.controllers.simulation.runtime.files import FileError
 from fairlead.controllers.simulation.runtime.process import Effect, Step, error
@@ -138,9 +139,9 @@ class Expansion:
         return (yield from self._substitute(part.script))
 
     def _value(self, name: str) -> str | None:
-        if name.isdigit():
-            index = int(name)
-            return self._state.positional[index] if index < len(self._state.positional) else None
+        if name[:1].isdigit():
+            index, words = whole_number(name), self._state.positional
+            return words[index] if index is not None and index < len(words) else None
         special: dict[str, Callable[[], str]] = {
             "@": lambda: " ".join(self._state.positional[1:]),
             "*": lambda: " ".join(self._state.positional[1:]),

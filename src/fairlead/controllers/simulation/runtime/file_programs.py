@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping
 
-from fairlead.controllers.simulation.runtime.files import Entry, FileError
+from fairlead.controllers.simulation.runtime.files import Entry, FileError, Files
 from fairlead.controllers.simulation.runtime.links import put_link
 from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
@@ -21,7 +21,9 @@ from fairlead.controllers.simulation.runtime.process import (
 )
 from fairlead.controllers.simulation.runtime.system_programs import kind_of, rights
 
+_RECURSIVE = re.compile("-[A-Za-z]*[arR]|--recursive|--archive")  # options of `cp`
 _MAX_TESTED = 300  # words of `test`
+_OF_IMAGES = ("/app/", "/bin/", "/etc/", "/lib/", "/opt/", "/sbin/", "/srv/", "/usr/", "/var/www/")
 
 
 def _for_each(
@@ -102,11 +104,29 @@ def _rm(process: Process) -> Program:
     return (yield from _for_each(process, names, remove, quiet="f" in flags))
 
 
+def _is_of_image(files: Files, path: str) -> bool:
+    """Whether only the image can have what is missing at a path: programs, libraries and settings
+    are there, no volume is."""
+    volumes = (place for place, _ in files.mounted() if place != "/")
+    return path.startswith(_OF_IMAGES) and not any(
+        path == place or path.startswith(f"{place}/") for place in volumes
+    )
+
+
+def _put_of_image(files: Files, goal: str, *, is_directory: bool) -> None:
+    """Make an empty copy. Raises FileError."""
+    if is_directory:
+        files.make_directory(goal, with_parents=True)
+    elif "*" not in goal:  # what a pattern matches is not known
+        files.write(goal, b"", mode=0o755)
+
+
 def _copy(process: Process) -> Program:
-    """`cp` and `mv`."""
+    """`cp` and `mv`. A copy of what only the image has is empty."""
     flags, names = operands(process)
     moves = posixpath.basename(process.arguments[0]) == "mv"
     keeps_links = moves or any(flag in flags for flag in "adrRP")
+    is_recursive = any(_RECURSIVE.match(word) for word in process.arguments[1:])
     if len(names) < 2:
         yield error(f"{process.arguments[0]}: missing operand\n")
         return 1
@@ -118,6 +138,10 @@ def _copy(process: Process) -> Program:
         inside = into is not None and into.data is None
         base = posixpath.join(place, posixpath.basename(source)) if inside else place
         copied = []
+        yield Step()
+        if not moves and files.entry(source) is None and _is_of_image(files, source):
+            _put_of_image(files, base, is_directory=is_recursive)
+            return
         first = source if keeps_links else files.real(source)
         for each in files.walk(first):  # before anything is written: the goal may be within
             copied.append(each)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from time import monotonic
 from typing import Any, NamedTuple
 
 from fairlead.controllers.simulation.runtime.memory import Held, Memory
@@ -14,6 +15,9 @@ MAX_FILES = 10_000
 _MAX_PATH = 4096
 _MAX_LINKS = 40  # that one path leads through
 _MAX_NAMES = 2_500  # that are looked up for one path
+# A live volume that is read within so many seconds is always fresh; others are read again after
+# so many times as long.
+_FAST, _PAUSES = 0.005, 20
 
 
 class FileError(OSError):
@@ -98,12 +102,31 @@ class LiveVolume(Volume):
     """A volume whose files follow other objects: a ConfigMap, a Secret, fields of the pod. `read`
     returns them by path."""
 
-    def __init__(self, read: Callable[[], Mapping[str, Entry]], root: VolumeRoot = PLAIN) -> None:
-        super().__init__(root, is_read_only=True)
+    def __init__(
+        self,
+        read: Callable[[], Mapping[str, Entry]],
+        root: VolumeRoot = PLAIN,
+        memory: Memory | None = None,
+    ) -> None:
+        super().__init__(root, is_read_only=True, memory=memory)
         self._read = read
+        self._fresh_until = 0.0
 
     def refresh(self) -> None:
-        self.entries = dict(self._read())
+        """Read the files again, unless that took long a short time ago. Raises FileError."""
+        began = monotonic()
+        if began < self._fresh_until:
+            return
+        self._refresh()
+        ended = monotonic()
+        self._fresh_until = ended + (ended - began - _FAST) * _PAUSES
+
+    def _refresh(self) -> None:
+        entries = dict(self._read())
+        size = sum(len(path) + len(entry.data or b"") for path, entry in entries.items())
+        if not self._held.grow(size - self._held.size):
+            raise FileError("/", "Cannot allocate memory")
+        self.entries = entries
         for path in list(self.entries):
             for parent in _parents(path):
                 self.entries.setdefault(parent, Entry(None, 0o755))

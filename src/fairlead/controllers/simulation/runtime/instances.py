@@ -8,7 +8,7 @@ restarted, gets the files that its own command wrote again; what clients wrote i
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from time import thread_time
@@ -16,8 +16,13 @@ from typing import NamedTuple
 
 from fairlead.base import clock
 from fairlead.codec.types.model import Object
-from fairlead.controllers.simulation.runtime.commands import MainProcess, main_process
+from fairlead.controllers.simulation.runtime.commands import (
+    MainProcess,
+    main_process,
+    run_init_containers,
+)
 from fairlead.controllers.simulation.runtime.computing import SLICE, ComputingTime
+from fairlead.controllers.simulation.runtime.environment_files import file_references, reader
 from fairlead.controllers.simulation.runtime.files import MAX_BYTES, Volume
 from fairlead.controllers.simulation.runtime.memory import Held, OutOfMemory
 from fairlead.controllers.simulation.runtime.mounts import new_volume
@@ -114,6 +119,18 @@ class Instances:
             main.advance(clock.time() - main.began)
         return main
 
+    def environment(self, pod: Object, container: Object, sources: Sources) -> Mapping[str, str]:
+        """The variables that a container would start with. Raises MissingSource."""
+        if not file_references(container):
+            return sources.environment(container)
+        state = self._state(pod)
+        self._share(pod, state, sources)
+        with self.computing.measured(state.namespace):
+            run_init_containers(
+                pod, container, sources, clock.time(), state.volumes, self._scripts, state.ran
+            )
+            return sources.environment(container, reader(pod, state.volumes))
+
     def _told(self, key: str) -> None:
         self.told(key)
 
@@ -125,9 +142,7 @@ class Instances:
     def _main(
         self, pod: Object, container: Object, status: Object, sources: Sources
     ) -> MainProcess:
-        uid = pod["metadata"]["uid"]
-        state = self._pods.setdefault(uid, _PodState(pod["metadata"]["namespace"]))
-        self._pods.move_to_end(uid)
+        state = self._state(pod)
         main = state.containers.get(status.get("containerID", ""))
         if main is None:
             run = status["state"].get("running") or status["state"]["terminated"]
@@ -149,6 +164,12 @@ class Instances:
         elif state.is_used:
             self._make_room()
         return main
+
+    def _state(self, pod: Object) -> _PodState:
+        uid = pod["metadata"]["uid"]
+        state = self._pods.setdefault(uid, _PodState(pod["metadata"]["namespace"]))
+        self._pods.move_to_end(uid)
+        return state
 
     def _share(self, pod: Object, state: _PodState, sources: Sources) -> None:
         """Give a pod the volumes that it shares with other pods. Raises MissingSource."""

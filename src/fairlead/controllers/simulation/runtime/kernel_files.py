@@ -7,17 +7,21 @@ from decimal import Decimal
 
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.quantity import quantity
+from fairlead.codec.types.times import parse_time
+from fairlead.controllers.simulation.given_resources import with_given
 from fairlead.controllers.simulation.runtime.files import Entry, LiveVolume, Mount, VolumeRoot
 from fairlead.resources.core.pods.container_lists import all_containers
 
 CGROUP = "/sys/fs/cgroup"
+BOOT = "/proc/stat"
 _PERIOD = 100_000  # microseconds in which a quota of processor time counts
 _NODE_MEMORY = "64Gi"
 _LEAST_QUOTA, _LEAST_SHARES, _MOST_SHARES = 1_000, 2, 262_144
 
 
 def process_files(pod: Object, container: Object) -> Mapping[str, str]:
-    """What /proc tells of the first process of a container."""
+    """What /proc tells of the first process of a container, and when its machine was started: with
+    the pod."""
     of_pod = pod["spec"].get("securityContext") or {}
     profile = {**of_pod, **(container.get("securityContext") or {})}.get("seccompProfile") or {}
     filters = "0" if profile.get("type", "Unconfined") == "Unconfined" else "2"
@@ -28,9 +32,11 @@ def process_files(pod: Object, container: Object) -> Mapping[str, str]:
         "status": f"Name:\tsimulated\nState:\tS (sleeping)\nSeccomp:\t{filters}\n",
         "oom_score_adj": f"{_eagerness(pod, container)}\n",
     }
-    return {
+    of_processes = {
         f"/proc/{process}/{name}": text for process in ("1", "self") for name, text in files.items()
     }
+    started = parse_time(pod["status"].get("startTime") or pod["metadata"]["creationTimestamp"])
+    return {**of_processes, BOOT: f"btime {started.timestamp():.0f}\n"}
 
 
 def _eagerness(pod: Object, container: Object) -> int:
@@ -50,7 +56,7 @@ def limits_mount(current: Callable[[], Object], container: str) -> Mount:
     """The control group of a container. `current` returns its pod as it is now."""
 
     def read() -> Mapping[str, Entry]:
-        pod = current()
+        pod = with_given(current())
         found = (each for each in all_containers(pod["spec"]) if each["name"] == container)
         resources = next(found, {}).get("resources") or {}
         files = _files(resources, pod["spec"].get("resources") or {})

@@ -83,9 +83,12 @@ def new_volume(pod: Object, declared: Mapping[str, Object], sources: Sources) ->
             return entries if group is None else _of_group(entries, group)
 
         system = "tmpfs" if shown in _IN_MEMORY else "ext4"
-        volume = LiveVolume(read, VolumeRoot(0o1777, group, system))
-        volume.refresh()
-        return volume
+        live = LiveVolume(
+            read, VolumeRoot(0o1777, group, system), memory_of(pod["metadata"]["namespace"])
+        )
+        with suppress(FileError):  # the memory of the namespace is full
+            live.refresh()
+        return live
     if declared.get("image") is not None:
         return _image_volume(declared["image"].get("reference") or "")
     empty = declared.get("emptyDir") or {}

@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import NamedTuple
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
+from fairlead.base.digits import whole_number
 from fairlead.controllers.simulation.runtime.files import FileError
 from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
@@ -66,11 +67,7 @@ def _fetch(process: Process, call: _Call) -> Answer:
     """Raises NetworkError."""
     address = call.address if "://" in call.address else f"http://{call.address}"
     for _ in range(_MAX_REDIRECTS):
-        parts = urlsplit(address)
-        try:
-            port = parts.port or (443 if parts.scheme == "https" else 80)
-        except ValueError:
-            raise NetworkError("port number is not valid") from None
+        parts, port = _parts(address)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         method = call.values.get("method") or ("POST" if "data" in call.values else "GET")
         headers = {"host": parts.netloc, "user-agent": "simulated", "accept": "*/*", **call.headers}
@@ -80,8 +77,23 @@ def _fetch(process: Process, call: _Call) -> Answer:
         place = answer.headers.get("location")
         if place is None or "L" not in call.letters or not 300 <= answer.status < 400:
             return answer
-        address = urljoin(address, place)
+        try:
+            address = urljoin(address, place)
+        except ValueError:
+            raise NetworkError("URL is malformed") from None
     raise NetworkError("too many redirects")
+
+
+def _parts(address: str) -> tuple[SplitResult, int]:
+    """The parts of a URL, and its port. Raises NetworkError."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        raise NetworkError("URL is malformed") from None
+    try:
+        return parts, parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        raise NetworkError("port number is not valid") from None
 
 
 def _options(words: list[str], with_value: Mapping[str, str]) -> _Call:
@@ -234,13 +246,14 @@ def netcat(process: Process) -> Program:
     )
     words = [word for word in process.arguments[1:] if not word.startswith("-")]
     host, port = words[-2:] if len(words) > 1 else ["", ""]
-    if not host or not port.isdigit():
+    number = whole_number(port)
+    if not host or number is None:
         yield error("usage: nc [-uzv] [-w SECONDS] HOST PORT\n")
         return 1
     protocol = UDP if "u" in call.letters else TCP
     try:
         sent = b"" if "z" in call.letters else (yield from read_all(process, _MAX_SENT))
-        answer = process.surroundings.network.send(protocol, host, int(port), sent)
+        answer = process.surroundings.network.send(protocol, host, number, sent)
     except NetworkError as failed:
         yield error(f"nc: connect to {host} port {port} ({protocol.lower()}) failed: {failed}\n")
         return 1

@@ -12,12 +12,16 @@ from dataclasses import dataclass, field
 from time import thread_time
 from typing import NamedTuple
 
-from fairlead.controllers.simulation.runtime.files import Files
+from fairlead.base.logs import Logger
+from fairlead.controllers.simulation.runtime.files import FileError, Files
 from fairlead.controllers.simulation.runtime.memory import Held, OutOfMemory
 from fairlead.controllers.simulation.runtime.surroundings import Surroundings
 
+logger = Logger("fairlead.controllers.simulation")
+
 STDOUT, STDERR = 1, 2
 NOT_FOUND, NOT_EXECUTABLE, INTERRUPTED = 127, 126, 130
+_ABORTED = 134
 _STEP_SECONDS, _STEP_BYTES = 0.002, 64 * 1024  # of one write of a text that is computed
 _MAX_DEPTH = 30  # of programs that start each other
 _MAX_ARGUMENTS = 10_000
@@ -183,18 +187,29 @@ def start(process: Process) -> Program:
     if program is None:
         yield error(f"{process.arguments[0]}: not found\n")
         return NOT_FOUND
-    return (yield from program)
+    try:
+        return (yield from program)
+    except FileError as failed:  # a name that no file can have
+        yield error(f"{process.arguments[0]}: {failed}\n")
+        return 1
 
 
 def start_first(process: Process) -> Program:
     """Run the first program of a client or a container. Programs that start each other without an
-    end, or walk too deep, fail."""
+    end, or walk too deep, fail. One that raises is a fault of ours: it ends as if it had
+    crashed."""
     try:
         return (yield from start(process))
     except RecursionError:
         yield error(f"{process.arguments[0]}: nested too deeply\n")
     except OutOfMemory:
         yield error(f"{process.arguments[0]}: out of memory\n")
+    except (Interrupted, SignalArrived):
+        raise
+    except Exception:
+        logger.exception("a simulated program failed", program=process.arguments[0][:40])
+        yield error(f"{process.arguments[0]}: aborted\n")
+        return _ABORTED
     return 1
 
 

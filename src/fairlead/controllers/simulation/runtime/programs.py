@@ -38,6 +38,7 @@ _FEW_PIECES = 16
 _MAX_FORM = 1_000  # characters of a form of `date`
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})([smhd]?)", re.ASCII)
+_CONVERSION = re.compile(r"(%[-+ #0]*[0-9]{0,4}(?:\.[0-9]{1,4})?[sdiuxXofcb%])")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "a": "\a", "b": "\b", "e": "\x1b"}
 
 
@@ -86,15 +87,15 @@ def _printf(process: Process) -> Program:
         return 2
     form, *values = process.arguments[1:]
     form = _unescaped(form)
-    pieces = re.split(r"(%[-+ #0]*\d{0,4}(?:\.\d{1,4})?[sdiuxXofcb%])", form)
+    pieces = _CONVERSION.split(form)  # every other one is a conversion
     left = iter(values)
     used = 0
     while True:
         texts: list[str] = []
-        for piece in pieces:
+        for at, piece in enumerate(pieces):
             if piece == "%%":
                 texts.append("%")
-            elif len(piece) > 1 and piece.startswith("%"):
+            elif at % 2:
                 texts.append(_formatted(piece, next(left, "")))
                 used += 1
             else:
@@ -198,7 +199,11 @@ def _pwd(process: Process) -> Program:
 
 
 def _date(process: Process) -> Program:
-    moment = datetime.fromtimestamp(process.time(), UTC)
+    try:
+        moment = datetime.fromtimestamp(process.time(), UTC)
+    except (OverflowError, ValueError):  # it has slept for thousands of years
+        yield error("date: time too large\n")
+        return 1
     for word in process.arguments[1:]:
         if word[:1] not in ("+", "-"):
             yield error(f"date: invalid date '{word}'\n")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from fairlead.codec.types.durations import parse_duration
 from fairlead.codec.types.model import Object
-from fairlead.codec.types.times import parse_duration
 from fairlead.controllers.simulation.globs import matches
 from fairlead.controllers.simulation.runtime.files import FileError, Files
 from fairlead.controllers.simulation.runtime.process import (

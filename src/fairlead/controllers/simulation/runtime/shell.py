@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from fairlead.base.digits import whole_number
 from fairlead.controllers.simulation.runtime.expansion import Expanding, Expansion, matches
 from fairlead.controllers.simulation.runtime.files import MAX_BYTES, FileError
 from fairlead.controllers.simulation.runtime.memory import Held, OutOfMemory
@@ -336,7 +337,11 @@ class Shell:
         builtin = BUILTINS.get(name)
         if builtin is not None:
             self.state.assign(assigned)
-            return (yield from builtin(self, words))
+            try:
+                return (yield from builtin(self, words))
+            except FileError as failed:  # a name that no file can have
+                yield error(f"sh: {name}: {failed}\n")
+                return 1
         child = self.state.process.child(words)
         child.environment.update(assigned)
         return (yield from start(child))
@@ -367,9 +372,10 @@ class Shell:
                 elif operator == "<":
                     data = files.read(self.state.process.path(text))
                 elif operator == ">&":
-                    if not text.isdigit():
+                    number = whole_number(text)
+                    if number is None:
                         raise FileError(text, "Bad file descriptor")
-                    sinks[stream] = sinks.get(int(text), int(text))
+                    sinks[stream] = sinks.get(number, number)
                 else:
                     sinks[stream] = self._opened(text, operator)
             except FileError as failed:
@@ -386,11 +392,16 @@ class Shell:
 
     def _opened(self, name: str, operator: str) -> Callable[[bytes], None] | int:
         """Open a file for writing. Raises FileError."""
-        path = self.state.process.path(name)
+        process = self.state.process
+        path = process.path(name)
         standard = {"/dev/stdout": STDOUT, "/dev/stderr": STDERR}.get(path)
-        if standard is not None or path in ("/proc/1/fd/1", "/proc/1/fd/2"):
-            return standard or STDOUT
-        files = self.state.process.files
+        if standard is not None:
+            return standard
+        of_first = {"/proc/1/fd/1": STDOUT, "/proc/1/fd/2": STDERR}.get(path)
+        if of_first is not None:  # the log of the container
+            write = process.surroundings.write
+            return lambda data: write(of_first, data, process.time())
+        files = process.files
         files.write(path, b"", append=operator == ">>")
         return lambda data: files.write(path, data, append=True)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from fairlead.base.digits import whole_number
+from fairlead.controllers.simulation.runtime.files import FileError
 from fairlead.controllers.simulation.runtime.process import (
     NOT_FOUND,
     Program,
@@ -86,7 +88,9 @@ def _set(shell: Shell, words: list[str]) -> Program:
 
 def _shift(shell: Shell, words: list[str]) -> Program:
     yield Step()
-    count = int(words[1]) if len(words) > 1 and words[1].isdigit() else 1
+    count = whole_number(words[1]) if len(words) > 1 else 1
+    if count is None or count >= len(shell.state.positional):
+        return 1
     del shell.state.positional[1 : 1 + count]
     return 0
 
@@ -147,6 +151,20 @@ def _eval(shell: Shell, words: list[str]) -> Program:
         shell.state.calls -= 1
 
 
+def _source(shell: Shell, words: list[str]) -> Program:
+    """`. FILE`. A file that is not there is taken for one that only the image has."""
+    process = shell.state.process
+    yield Step()
+    try:
+        text = process.files.read(process.path(words[1])) if len(words) > 1 else b""
+    except FileError:
+        return 0
+    try:
+        return (yield from _eval(shell, ["", text.decode(errors="surrogateescape")]))
+    except FunctionReturn as end:
+        return end.code
+
+
 def _ignored(shell: Shell, words: list[str]) -> Program:
     """Those that change nothing here."""
     yield Step()
@@ -176,12 +194,13 @@ def _type(shell: Shell, words: list[str]) -> Program:
 def _code(words: Sequence[str], status: int) -> int:
     if len(words) < 2:
         return status
-    return int(words[1]) % 256 if words[1].isdigit() and len(words[1]) < 10 else SYNTAX_ERROR
+    code = whole_number(words[1])
+    return SYNTAX_ERROR if code is None else code % 256
 
 
 BUILTINS: Mapping[str, Callable[[Shell, list[str]], Program]] = {
     ":": _ignored,
-    ".": _ignored,
+    ".": _source,
     "break": _leave,
     "cd": _cd,
     "command": _type,
@@ -196,6 +215,7 @@ BUILTINS: Mapping[str, Callable[[Shell, list[str]], Program]] = {
     "return": _return,
     "set": _set,
     "shift": _shift,
+    "source": _source,
     "trap": _trap,
     "type": _type,
     "ulimit": _ignored,

@@ -48,7 +48,7 @@ _KEYWORD = re.compile(r"[a-z]+|\}")
 _IN = re.compile(r"in(?=[\s;])")
 # `[[` with operators inside, or with `=~`.
 _UNSUPPORTED_TEST = re.compile(r"\[\[\s(?:(?!.*\s\]\]\Z)|.*\s=~\s)", re.DOTALL)
-_PLAIN = re.compile(r"[^\s;&|<>()'\"\\$`]+")
+_PLAIN = re.compile(r"[^ \t\n;&|<>()'\"\\$`]+")
 _QUOTED_PLAIN = re.compile(r"[^\"\\$`}]+")
 _BETWEEN_PARENTHESES = re.compile(r"[^()]+")
 _REDIRECT = re.compile(r"([0-9]?)(>>|>&|<<-?|>\||>|<)")

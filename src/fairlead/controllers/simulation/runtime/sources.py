@@ -21,10 +21,31 @@ _REFERENCE = re.compile(r"\$(\$|\(([-._a-zA-Z][-._a-zA-Z0-9]*)\))")
 # Every namespace gets this ConfigMap; no pod waits for it.
 _OWN_CERTIFICATES = "kube-root-ca.crt"
 _KINDS = {CONFIG_MAPS: "ConfigMap", SECRETS: "Secret"}
+_MAX_ARGUMENTS = 2 * 1024 * 1024  # characters of variables, and of arguments, as in a kernel
+_MAX_SHOWN = 8 * 1024 * 1024  # bytes that are read for all volumes and variables of a pod
+_TOKEN_COST = 128 * 1024  # bytes as which a token counts: it takes as long as reading them
+_MAX_PATH = 4096
 
 
 class MissingSource(Exception):
-    """An object or a key that is not optional is missing; the text is that of a node agent."""
+    """An object or a key that is not optional is missing, or there is too much of it; the text is
+    that of a node agent."""
+
+
+class Room:
+    """How many characters may still be added to variables or arguments."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, size: int = _MAX_ARGUMENTS) -> None:
+        self._left = size
+
+    def take(self, text: str) -> str:
+        """Raises MissingSource."""
+        self._left -= len(text)
+        if self._left < 0:
+            raise MissingSource("argument list too long")
+        return text
 
 
 class Issuer(Protocol):
@@ -52,6 +73,27 @@ class Sources:
         self._services = services
         self._token = token
         self._allocatable = allocatable
+        # The bytes that were read last for each volume, and for the variables of each container.
+        self._sizes: dict[tuple[str, str], int] = {}
+        self._read_for = ("", "")
+        self._total = 0
+        # What was read for that: the pod, and the data of objects.
+        self._seen: Object | None = None
+        self._data: dict[tuple[str, str], dict[str, bytes]] = {}
+
+    def _begin(self, family: str, name: str) -> None:
+        """What is read from now on is for this volume or container, and as it is now."""
+        self._read_for = family, name
+        self._seen = None
+        self._data.clear()
+        self._total -= self._sizes.pop(self._read_for, 0)
+
+    def _count(self, size: int) -> None:
+        """Count bytes before they are read. Raises MissingSource."""
+        self._sizes[self._read_for] = self._sizes.get(self._read_for, 0) + size
+        self._total += size
+        if self._total > _MAX_SHOWN:
+            raise MissingSource("volumes and variables of the pod are too large")
 
     # Objects with data
 
@@ -59,11 +101,21 @@ class Sources:
         """The data of a ConfigMap or Secret; None if it is missing and may be. Raises
         MissingSource."""
         name = reference.get("name") or reference.get("secretName") or ""
+        known = self._data.get((resource, name))
+        if known is None:
+            known = self._decoded(resource, name, reference)
+            if known is not None:
+                self._data[resource, name] = known
+        return known
+
+    def _decoded(self, resource: str, name: str, reference: Object) -> dict[str, bytes] | None:
         value = self._find(resource, self._pod["metadata"]["namespace"], name)
         if value is None:
             if reference.get("optional") or name == _OWN_CERTIFICATES:
                 return None
             raise MissingSource(f'{_KINDS[resource].lower()} "{name}" not found')
+        families = (value.get("data") or {}, value.get("binaryData") or {})
+        self._count(sum(len(text) for family in families for text in family.values()))
         if resource == SECRETS:
             return {key: base64.b64decode(text) for key, text in (value.get("data") or {}).items()}
         binary = value.get("binaryData") or {}
@@ -90,7 +142,18 @@ class Sources:
 
     def field(self, path: str) -> str:
         """The text of a field of the pod; empty if it has none."""
-        pod = self.current()
+        text = self._field(path)
+        self._count(len(text))
+        return text
+
+    def _now(self) -> Object:
+        """The pod, which takes long to read if it is large."""
+        if self._seen is None:
+            self._seen = self.current()
+        return self._seen
+
+    def _field(self, path: str) -> str:
+        pod = self._now()
         if match := _SUBSCRIPT.fullmatch(path):
             return str((pod["metadata"].get(match[1]) or {}).get(match[2], ""))
         if path in ("metadata.labels", "metadata.annotations"):
@@ -107,7 +170,7 @@ class Sources:
         """The text of a request or limit of a container, in units of its divisor. A missing limit
         is what the node has."""
         name = reference.get("containerName") or container.get("name")
-        spec = self.current()["spec"]
+        spec = self._now()["spec"]
         for each in (*spec["containers"], *(spec.get("initContainers") or ())):
             if each["name"] == name:
                 container = each
@@ -127,6 +190,8 @@ class Sources:
         """The environment of a container. `read` returns a variable of a file. Raises
         MissingSource."""
         environment = {"PATH": _PATH, "HOSTNAME": hostname_of(self._pod), "HOME": "/root"}
+        self._begin("container", container["name"])
+        room = Room()
         environment |= self._service_variables()
         for source in container.get("envFrom") or ():
             prefix = source.get("prefix") or ""
@@ -134,13 +199,13 @@ class Sources:
                 if source.get(name) is not None:
                     data = self.data(resource, source[name]) or {}
                     for key, content in data.items():
-                        environment[prefix + key] = content.decode(errors="replace")
+                        environment[prefix + key] = room.take(content.decode(errors="replace"))
         for variable in container.get("env") or ():
             origin = variable.get("valueFrom")
             if origin is None:
-                value: str | None = expand(variable.get("value") or "", environment)
-            else:
-                value = self._value(origin, container, read)
+                value: str | None = expand(variable.get("value") or "", environment, room)
+            elif (value := self._value(origin, container, read)) is not None:
+                room.take(value)
             if value is not None:
                 environment[variable["name"]] = value
         return environment
@@ -187,6 +252,7 @@ class Sources:
             if (downward := source.get("downwardAPI")) is not None:
                 entries |= self.downward(downward.get("items") or (), mode)
             if (token := source.get("serviceAccountToken")) is not None:
+                self._count(_TOKEN_COST)
                 text = self._token(self._pod, token)
                 entries[f"/{token['path']}"] = self._token_file(text, mode)
         return entries
@@ -232,6 +298,7 @@ class Sources:
 
     def check(self, volume: Object) -> None:
         """Raises MissingSource if a volume shows objects or keys that are missing."""
+        self._begin("volume", volume["name"])
         for name, resource in (("configMap", CONFIG_MAPS), ("secret", SECRETS)):
             projected = (volume.get("projected") or {}).get("sources") or ()
             for source in (volume, *projected):
@@ -241,6 +308,7 @@ class Sources:
     def files(self, volume: Object) -> dict[str, Entry] | None:
         """The files of a volume that shows other objects; None for any other volume. Raises
         MissingSource."""
+        self._begin("volume", volume["name"])
         for name, resource in (("configMap", CONFIG_MAPS), ("secret", SECRETS)):
             if (source := volume.get(name)) is not None:
                 return self._items(resource, source, source.get("defaultMode") or 0o644)
@@ -259,14 +327,16 @@ def hostname_of(pod: Object) -> str:
     return str(name)[:63].rstrip("-.")
 
 
-def expand(text: str, environment: Mapping[str, str]) -> str:
-    """Replace `$(NAME)` by the variable; `$$` is a dollar sign, unknown names stay."""
+def expand(text: str, environment: Mapping[str, str], room: Room) -> str:
+    """Replace `$(NAME)` by the variable; `$$` is a dollar sign, unknown names stay. Raises
+    MissingSource if there is no room for the result."""
 
     def replacement(match: re.Match[str]) -> str:
         if match[1] == "$":
             return "$"
-        return environment.get(match[2], match[0])
+        return room.take(environment.get(match[2], match[0]))
 
+    room.take(text)
     return _REFERENCE.sub(replacement, text)
 
 
@@ -279,7 +349,7 @@ def sub_path(mount: Object, environment: Mapping[str, str]) -> str:
     missing = sorted(name for name in names if not environment.get(name))
     if missing:
         raise MissingSource(f"missing value for {', '.join(missing)}")
-    path = expand(expression, environment)
+    path = expand(expression, environment, Room(_MAX_PATH))
     if path.startswith("/"):
         raise MissingSource(f"error SubPath `{path}` must not be an absolute path")
     if ".." in path.split("/"):

@@ -105,15 +105,17 @@ class NoNetwork:
 
 @dataclass(slots=True)
 class Surroundings:
-    """`listeners` are by protocol and port. `log` adds a line to the log of the container, `stop`
-    ends its first process with an exit code after some seconds, `run` runs a command beside a
-    process and returns its exit code and output. `is_ending`: it was told to stop. `settings` are
-    those of the kernel. `used` tells what a server uses of each resource, if that is known. A
-    process `is_privileged`, and `may_rise` above the rights of its user."""
+    """`listeners` are by protocol and port. `log` adds a line to the log of the container, `write`
+    output of a stream at a time, `stop` ends its first process with an exit code after some
+    seconds, `run` runs a command beside a process and returns its exit code and output.
+    `is_ending`: it was told to stop. `settings` are those of the kernel. `used` tells what a server
+    uses of each resource, if that is known. A process `is_privileged`, and `may_rise` above the
+    rights of its user."""
 
     network: Network = field(default_factory=NoNetwork)
     listeners: dict[tuple[str, int], Listener] = field(default_factory=dict)
     log: Callable[[str], None] = lambda line: None
+    write: Callable[[int, bytes, float], None] = lambda stream, data, moment: None
     stop: Callable[[int, float], None] = lambda code, seconds: None
     run: Callable[[Any, list[str]], tuple[int, str]] = lambda process, words: (127, "")
     now: Callable[[], float] = clock.time

@@ -6,9 +6,12 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping
+from datetime import UTC, datetime
 
+from fairlead.base.digits import whole_number
 from fairlead.controllers.simulation.runtime.expansion import matches
 from fairlead.controllers.simulation.runtime.files import Entry, FileError
+from fairlead.controllers.simulation.runtime.kernel_files import BOOT
 from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
     Effect,
@@ -126,8 +129,9 @@ def _change_of(program: str, wanted: str) -> Callable[[Entry | None], dict[str, 
     if program == "chgrp":
         user, group = "", wanted
     pairs = {"user": user, "group": group}
-    numbers = {name: int(text) for name, text in pairs.items() if text.isdigit()}
-    return lambda entry: numbers
+    numbers = {name: whole_number(text) for name, text in pairs.items()}
+    given = {name: number for name, number in numbers.items() if number is not None}
+    return lambda entry: given
 
 
 def _find(process: Process) -> Program:
@@ -154,8 +158,8 @@ def _find(process: Process) -> Program:
 def _dd(process: Process) -> Program:
     """`dd if=FILE of=FILE bs=N count=N`"""
     given = dict(word.partition("=")[::2] for word in process.arguments[1:])
-    block, count = _size(given.get("bs", "512")), given.get("count", "")
-    limit = min(block * int(count), _MAX_DATA) if count.isdigit() else _MAX_DATA
+    block, count = _size(given.get("bs", "512")), whole_number(given.get("count", ""))
+    limit = _MAX_DATA if count is None else min(block * count, _MAX_DATA)
     try:
         data = yield from _source(process, given.get("if", ""), limit)
         if target := given.get("of", ""):
@@ -316,6 +320,25 @@ def _nproc(process: Process) -> Program:
     return 0
 
 
+def _uptime(process: Process) -> Program:
+    """The time, and how long the machine runs."""
+    try:
+        text = yield from process.read_files([BOOT], _MAX_DATA)
+    except FileError as failed:
+        yield error(f"uptime: {BOOT}: {failed.reason}\n")
+        return 1
+    started = re.search(rb"^btime (\d{1,12})$", text, re.MULTILINE)
+    now = process.time()
+    minutes = max(int(now) - int(started[1]), 0) // 60 if started else 0
+    days, hours = minutes // 1440, minutes // 60 % 24
+    since = f"{hours:2}:{minutes % 60:02}" if hours else f"{minutes % 60} min"
+    if days:
+        since = f"{days} day{'s' if days > 1 else ''}, {since}"
+    clock = datetime.fromtimestamp(now, UTC)
+    yield output(f" {clock:%H:%M:%S} up {since},  0 users,  load average: 0.00, 0.00, 0.00\n")
+    return 0
+
+
 def _xargs(process: Process) -> Program:
     """Runs a command with the words of its input."""
     data = yield from read_all(process, _MAX_DATA)
@@ -342,6 +365,7 @@ SYSTEM_PROGRAMS: Mapping[str, Callable[[Process], Program]] = {
     "stat": _stat,
     "sysctl": _sysctl,
     "timeout": _timeout,
+    "uptime": _uptime,
     "which": _which,
     "xargs": _xargs,
     "yes": _yes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.codec.types.times import now
+from fairlead.controllers.pod_status import observed_generation
 from fairlead.controllers.simulation.simulated_nodes import PODS
 from fairlead.operations.api import Object
 from fairlead.operations.client import Client
@@ -24,7 +25,9 @@ async def set_unschedulable(
             return current
         if node:
             status["nominatedNodeName"] = node
-        status["conditions"] = _with_reason(status.get("conditions") or [], reason, text)
+        observed = observed_generation(current)
+        conditions = status.get("conditions") or []
+        status["conditions"] = _with_reason(conditions, reason, text, observed)
         return {**current, "status": status}
 
     if updated(pod) != pod:
@@ -50,7 +53,9 @@ async def _change(
     await client.change(PODS, namespace, name, change, "status", "patch")
 
 
-def _with_reason(conditions: list[Object], reason: str, text: str) -> list[Object]:
+def _with_reason(
+    conditions: list[Object], reason: str, text: str, observed: Object
+) -> list[Object]:
     old = next((condition for condition in conditions if condition["type"] == _SCHEDULED), None)
     new = {
         "type": _SCHEDULED,
@@ -59,9 +64,11 @@ def _with_reason(conditions: list[Object], reason: str, text: str) -> list[Objec
         "lastTransitionTime": now(),
         "reason": reason,
         "message": text,
+        **observed,
     }
     if old is not None and old["status"] == "False":
-        if (old.get("reason"), old.get("message")) == (reason, text):
+        told = old.get("reason"), old.get("message"), old.get("observedGeneration")
+        if told == (reason, text, observed.get("observedGeneration")):
             return conditions
         new["lastTransitionTime"] = old.get("lastTransitionTime") or new["lastTransitionTime"]
     return [*(condition for condition in conditions if condition is not old), new]

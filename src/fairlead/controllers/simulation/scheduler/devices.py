@@ -26,7 +26,7 @@ from fairlead.controllers.devices.claims import (
     is_owned_by,
     is_reserved_for,
 )
-from fairlead.controllers.devices.extended import (
+from fairlead.controllers.devices.extended_resources import (
     new_claim,
     requests_of,
 )

@@ -15,7 +15,7 @@ from fairlead.base import budget
 from fairlead.base.errors import StatusError, not_found
 from fairlead.codec.bodies import BodyError, parse_yaml
 from fairlead.codec.go_template.parts import Body
-from fairlead.codec.go_template.rendering import Functions, render
+from fairlead.codec.go_template.renderer import Functions, render
 from fairlead.codec.go_template.values import TemplateError
 from fairlead.controllers.events import Recorder
 from fairlead.controllers.simulation.stages.definitions import (

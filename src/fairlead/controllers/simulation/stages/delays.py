@@ -14,8 +14,9 @@ from typing import Any
 from fairlead.base.dialect import Dialect
 from fairlead.base.release import Release
 from fairlead.codec.cel.values import Duration, Timestamp
+from fairlead.codec.types.durations import DurationError, parse_duration
 from fairlead.codec.types.model import Object
-from fairlead.codec.types.times import DurationError, moment, parse_duration
+from fairlead.codec.types.times import moment
 from fairlead.controllers.simulation.stages.expressions import Query, StageError, query_from
 from fairlead.resources.metadata import MAX_GRACE, deletion_end
 

@@ -1,8 +1,8 @@
 """The controller of HorizontalPodAutoscalers.
 
 Keeps the target's replicas between minReplicas and maxReplicas. Within the bounds resource metrics
-decide if this server has metrics of pods (with simulated nodes); without them it only reports that,
-with the reference's messages for a cluster without a metrics server.
+decide if this server has metrics of pods (with simulated nodes). Without such metrics it reports
+their absence, with the reference's messages for a cluster without a metrics server.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ class Autoscalers:
     async def _proposal(
         self, evaluation: Evaluation, scale: Object, current: int
     ) -> Proposal | None:
-        """The proposal of the metric that asks for most; None if it cannot be told."""
+        """The highest proposal of all metrics; None if the failed metrics leave it open."""
         name = evaluation.value["metadata"]["name"]
         text = scale["status"].get("selector") or ""
         try:

@@ -129,11 +129,13 @@ class Metrics:
         self, kind: str, source: Object, no_metrics: str, no_count: str = ""
     ) -> Failure:
         name = source["name"]
-        what = "usage" if source["target"].get("averageValue") is not None else "utilization"
+        measure = "usage" if source["target"].get("averageValue") is not None else "utilization"
         why = no_count or f"unable to get metrics for resource {name}: {no_metrics}"
-        text = f"failed to get {name} {what}: {why}"
-        what = f"{name} resource" if kind == "Resource" else f"{source['container']} container"
-        return Failure(f"FailedGet{kind}Metric", text, f"failed to get {what} metric value: {text}")
+        text = f"failed to get {name} {measure}: {why}"
+        measure = f"{name} resource" if kind == "Resource" else f"{source['container']} container"
+        return Failure(
+            f"FailedGet{kind}Metric", text, f"failed to get {measure} metric value: {text}"
+        )
 
     def _of_object(self, source: Object, namespace: str) -> Failure:
         name, described = source["metric"]["name"], source["describedObject"]
@@ -164,8 +166,8 @@ def _shown_metric(kind: str, resource: str, target: Object) -> str:
     """A metric as conditions and events call it."""
     if target.get("averageValue") is not None:
         return f"{resource} resource"
-    what = "container resource" if kind == "ContainerResource" else "resource"
-    return f"{resource} {what} utilization (percentage of request)"
+    noun = "container resource" if kind == "ContainerResource" else "resource"
+    return f"{resource} {noun} utilization (percentage of request)"
 
 
 def _text(selector: Object | None) -> str:

@@ -1,4 +1,4 @@
-"""How many replicas a target needs so that its pods use what a metric of the autoscaler aims at."""
+"""The number of replicas at which the pods of a target meet the goal of a metric."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairlead.controllers.workloads.autoscalers.target_pods import (
 from fairlead.operations.api import Object
 
 _STARTING_SECONDS = 300.0  # in which the processor use of a pod counts only while it is ready
-_FIRST_READY_SECONDS = 30.0  # a pod that became unready within these was never ready
+_FIRST_READY_SECONDS = 30.0  # a pod that is unready since these first seconds was never ready
 _TOLERANCE = 0.1
 _MAX_PERCENT = 2**31 - 1
 Usage = Mapping[str, int]  # in thousandths, by the name of the pod
@@ -50,13 +50,13 @@ def tolerances(behavior: Object | None) -> Tolerances:
 
 
 class Goal(Protocol):
-    """What a metric aims at."""
+    """The goal of a metric."""
 
     def ratio(self, usage: Usage) -> float:
         """The usage in relation to the target. Raises NoCountError."""
 
     def assumed(self, name: str) -> int:
-        """What a pod without metrics is assumed to use if the others use less than the target."""
+        """The assumed usage of a pod without metrics if the others use less than the target."""
 
     def current(self, usage: Usage) -> Object:
         """The usage, as the status shows it."""
@@ -152,14 +152,14 @@ class UsageOfPods:
         used = None if pod.measurement is None else _used(pod.measurement, resource, container)
         if pod.measurement is None or used is None:
             self.missing.append(pod.name)
-        elif resource == "cpu" and not _is_warm(pod, pod.measurement):
+        elif resource == "cpu" and not _is_past_startup(pod, pod.measurement):
             self.unready.append(pod.name)
         else:
             self.ready[pod.name] = used
 
 
 def _used(measurement: Measurement, resource: str, container: str) -> int | None:
-    """What a pod or one container of it uses; None if that is not known."""
+    """The usage of a pod or of one of its containers; None if it is not known."""
     usage = measurement.usage
     parts = [usage.get(container, {})] if container else list(usage.values())
     if not parts or any(resource not in part for part in parts):
@@ -167,7 +167,7 @@ def _used(measurement: Measurement, resource: str, container: str) -> int | None
     return sum(part[resource] for part in parts)
 
 
-def _is_warm(pod: TargetPod, measurement: Measurement) -> bool:
+def _is_past_startup(pod: TargetPod, measurement: Measurement) -> bool:
     """Whether the processor use of a pod is that of its usual work, not of its start."""
     readiness = pod.readiness
     if readiness is None:
@@ -180,7 +180,7 @@ def _is_warm(pod: TargetPod, measurement: Measurement) -> bool:
 
 def replica_count(goal: Goal, pods: UsageOfPods, current: int, tolerated: Tolerances) -> int:
     """The replicas that a metric asks for. Pods whose usage is unknown make the change smaller, and
-    never turn it around. Raises NoCountError."""
+    never reverse it. Raises NoCountError."""
     ratio = goal.ratio(pods.ready)
     grows_unready = bool(pods.unready) and ratio > 1
     if not grows_unready and not pods.missing:

@@ -11,7 +11,7 @@ from fairlead.operations.api import Object
 from fairlead.resources.autoscaling.autoscalers import MAX_PERIOD, MAX_WINDOW, SCALE_DOWN, SCALE_UP
 
 _DOWN_WINDOW = 300.0  # seconds, without a window of its own
-# Without a behavior the replicas are at most doubled, or four.
+# Without a behavior the replicas are at most doubled, but at least four are allowed.
 _UP_FACTOR, _UP_MINIMUM = 2, 4
 _WITHIN_RANGE = ("DesiredWithinRange", "the desired count is within the acceptable range")
 _RECENT = "recent recommendations were {0}er than current one, applying the {0}est recent"
@@ -51,7 +51,7 @@ class Decision(NamedTuple):
 
 
 class ScalingHistory:
-    """What was recommended to an autoscaler's target, and the changes that it got."""
+    """The recommendations for a target of an autoscaler, and the changes of its replicas."""
 
     def __init__(self, current: int) -> None:
         self._recommendations = deque([(clock.time(), current)])

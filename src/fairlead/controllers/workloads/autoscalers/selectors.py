@@ -11,7 +11,8 @@ _PODS = "core/v1/pods"
 
 
 class UnusableSelectorError(Exception):
-    """The pods of a target cannot be told. `reason` is that of the event, whose text this is."""
+    """A selector that does not determine the pods of one target. `reason` and the text are those of
+    the event."""
 
     def __init__(
         self, reason: str, text: str, condition_reason: str = "", condition_text: str = ""

@@ -7,8 +7,9 @@ from decimal import ROUND_CEILING
 from typing import NamedTuple
 
 from fairlead.base.slices import TimeSlices
+from fairlead.codec.types.durations import parse_duration
 from fairlead.codec.types.quantity import quantity
-from fairlead.codec.types.times import parse_duration, parse_time
+from fairlead.codec.types.times import parse_time
 from fairlead.operations.api import Api, Object, ResourceMetrics
 from fairlead.resources.core.pods.totals import has_own_resources, is_sidecar, pod_totals
 from fairlead.resources.metrics import POD_METRICS
@@ -28,7 +29,8 @@ class Readiness(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """What the containers of a pod use, and the time at which and for which this was measured."""
+    """The usage of the containers of a pod, the time of the measurement and the window that it
+    covers."""
 
     usage: Mapping[str, Amounts]
     time: float
@@ -107,7 +109,10 @@ def _readiness(status: Object) -> Readiness | None:
 
 def _measurement(metrics: Object) -> Measurement:
     return Measurement(
-        {each["name"]: _thousandths(each["usage"]) for each in metrics["containers"]},
+        {
+            container["name"]: _thousandths(container["usage"])
+            for container in metrics["containers"]
+        },
         parse_time(metrics["timestamp"]).timestamp(),
         parse_duration(metrics["window"]),
     )

@@ -38,7 +38,7 @@ from fairlead.resources.registry import Resource
 from fairlead.storage.version import Change
 
 CRON_JOBS = "batch/v1/cronjobs"
-_TOO_MANY = 100  # missed runs
+_MAX_MISSED = 100  # missed runs
 _RFC1123 = "%a, %d %b %Y %H:%M:%S +0000"
 _LIMITS = ((COMPLETE, "successfulJobsHistoryLimit"), (FAILED, "failedJobsHistoryLimit"))
 _SCHEDULED = "batch.@/cronjob-scheduled-timestamp"
@@ -222,7 +222,7 @@ def _may_start(sync_state: CronJobSync, due_run: DueRun, moment: datetime) -> bo
             WARNING, "MissSchedule", f"Missed scheduled time to start a job: {when}"
         )
         return False
-    if due_run.count > _TOO_MANY:
+    if due_run.count > _MAX_MISSED:
         text = (
             f"too many missed start times: {due_run.count}. Set or decrease"
             " .spec.startingDeadlineSeconds or check clock skew"
@@ -314,7 +314,7 @@ class CronJobSync:
 # Due runs.
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # lower bound for the last run
-_DELAY = 0.1  # seconds added so that the timer fires after the scheduled time
+_TIMER_DELAY = 0.1  # seconds added so that the timer fires after the scheduled time
 
 
 def _time_in(moment: datetime, zone: str | None) -> str:
@@ -347,7 +347,7 @@ class DueRun:
 
     def wait(self) -> float:
         """Seconds until the next scheduled time."""
-        return max(0.0, (self.next - clock.now()).total_seconds()) + _DELAY
+        return max(0.0, (self.next - clock.now()).total_seconds()) + _TIMER_DELAY
 
 
 def due(schedule: Schedule, cron: Object) -> DueRun:

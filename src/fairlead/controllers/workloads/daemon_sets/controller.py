@@ -229,7 +229,7 @@ def _hash_of(revision: Object) -> str:
 # Back-off for daemon pods that fail repeatedly on a node.
 
 _FIRST_PAUSE, _MAX_PAUSE = 1.0, 900.0
-_FORGOTTEN = 2 * _MAX_PAUSE  # seconds without a failure after which the back-off is reset
+_RESET_AFTER = 2 * _MAX_PAUSE  # seconds without a failure after which the back-off is reset
 _MAX_CACHED = 10_000
 
 Key = tuple[str, int, str]
@@ -257,7 +257,7 @@ class Backoff:
         """Record a replacement; doubles the pause before the next one."""
         pause, now = self._pauses.get(key), clock.time()
         seconds = _FIRST_PAUSE
-        if pause is not None and now - pause.since < _FORGOTTEN:
+        if pause is not None and now - pause.since < _RESET_AFTER:
             seconds = min(2 * pause.seconds, _MAX_PAUSE)
         self._pauses.keep(key, _Pause(now, seconds), len(key[0]) + len(key[2]))
 

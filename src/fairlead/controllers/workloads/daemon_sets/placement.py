@@ -95,7 +95,7 @@ class PlacementCache:
         if cached is None or cached.generation != generation:
             cached = self._cached[key] = _CachedFits(generation)
         template = owner["spec"]["template"]
-        tolerations = Tolerations(self._tolerated.by(template["spec"]))
+        tolerations = Tolerations(self._tolerated.tolerations_for(template["spec"]))
         before, cached.fits = cached.fits, {}
         slices = TimeSlices()
         for node in self._nodes.all():

@@ -49,8 +49,9 @@ class Tolerated:
         self._always = [_exists(dialect, *arguments) for arguments in _TOLERATED]
         self._on_host_network = _exists(dialect, *_ON_HOST_NETWORK)
 
-    def by(self, spec: Object) -> list[Object]:
-        """The tolerations of a pod with this spec. The added ones have no time limit."""
+    def tolerations_for(self, spec: Object) -> list[Object]:
+        """The tolerations of a pod with this spec, with the added ones, which have no time
+        limit."""
         added = self._always
         if spec.get("hostNetwork"):
             added = [*added, self._on_host_network]
@@ -75,7 +76,7 @@ def daemon_template(owner: Object, text: str, tolerated: Tolerated) -> Object:
     labels = {**(metadata.get("labels") or {}), HASH_LABEL: text}
     if generation := template_generation(owner):
         labels[GENERATION_LABEL] = generation
-    spec = {**template["spec"], "tolerations": tolerated.by(template["spec"])}
+    spec = {**template["spec"], "tolerations": tolerated.tolerations_for(template["spec"])}
     return {"metadata": {**metadata, "labels": labels}, "spec": spec}
 
 

@@ -114,13 +114,13 @@ def time_left(deployment: Object, status: Object) -> float | None:
 
 
 def _terminating(replica_sets: Sequence[Object]) -> int | None:
-    """The number of terminating pods; None if a ReplicaSet with a status does not tell its own."""
+    """The number of terminating pods; None if a ReplicaSet has a status without that number."""
     statuses_of_sets = [item.get("status") or {} for item in replica_sets]
     counts = [
         status.get(TERMINATING) for status in statuses_of_sets if status.get("observedGeneration")
     ]
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+    given = [count for count in counts if count is not None]
+    return sum(given) if len(given) == len(counts) else None
 
 
 def rolled_out(
@@ -147,19 +147,19 @@ def _report_progress(
     if all_new and last is not None and last["reason"] == DONE:
         return  # completed; later changes of pods are not a rollout
     name = new["metadata"]["name"] if new else deployment["metadata"]["name"]
-    what = f'{"ReplicaSet" if new else "Deployment"} "{name}"'
+    subject = f'{"ReplicaSet" if new else "Deployment"} "{name}"'
     if is_complete(deployment, status):
         set_condition(
-            status, condition(PROGRESSING, "True", DONE, f"{what} has successfully progressed.")
+            status, condition(PROGRESSING, "True", DONE, f"{subject} has successfully progressed.")
         )
     elif _has_progressed(before, status):
-        updated = condition(PROGRESSING, "True", "ReplicaSetUpdated", f"{what} is progressing.")
+        updated = condition(PROGRESSING, "True", "ReplicaSetUpdated", f"{subject} is progressing.")
         if last is not None and last["status"] == "True" and last.get("lastTransitionTime"):
             updated["lastTransitionTime"] = last["lastTransitionTime"]
         others = statuses.without_condition(status["conditions"], PROGRESSING)
         status["conditions"] = [*others, updated]
     elif (left := time_left(deployment, status)) is not None and left < 0:
-        text = f"{what} has timed out progressing."
+        text = f"{subject} has timed out progressing."
         set_condition(status, condition(PROGRESSING, "False", TIMED_OUT, text))
 
 

@@ -161,12 +161,14 @@ class Jobs:
             _raise_first(failures)
 
     def _terminating(self, job: Object) -> int:
-        """How many pods are being deleted now, those that the last step deleted among them."""
+        """The number of pods in deletion, those that the last step deleted included."""
         return sum(pod.terminating for pod in self._pods.of(job))
 
     async def _count(self, job: Object, state: JobState, step: Step, status: Object) -> None:
         uncounted = {pod.uid for pod in state.pods if state.holds(pod)}
-        notes = noted(state, settled(status, uncounted), ending=step.ending is not None)
+        notes = with_finished_pods(
+            state, with_counts(status, uncounted), ending=step.ending is not None
+        )
         if step.ending is not None and step.ending["type"] == FAILURE_TARGET:
             notes.status = _with_condition(notes.status, step.ending)
             step.ending = {**step.ending, "type": FAILED}
@@ -180,8 +182,8 @@ class Jobs:
                 return
             written = current
         released, failures = await self._tracking.release_all(notes.pods)
-        final = settled(notes.status, uncounted - released)
-        if notes.whole and is_settled(final) and not waits:
+        final = with_counts(notes.status, uncounted - released)
+        if notes.whole and are_all_counted(final) and not waits:
             if self._names.announces and step.ending is not None:
                 final = _announced(final, step.ending)
             final = _ended(final, step, state.completions)
@@ -260,22 +262,22 @@ MAX_UNCOUNTED = 500
 
 
 @dataclass(slots=True)
-class Notes:
+class PendingCounts:
     """A status with uids of finished pods, and the pods that may lose their finalizer once it is
-    written. `whole` is False if the limit left some out."""
+    written. `whole` is False if the limit of uids left out some pods."""
 
     status: Object
     pods: list[Pod] = field(default_factory=list)
     whole: bool = True
 
 
-def noted(state: JobState, status: Object, *, ending: bool) -> Notes:
+def with_finished_pods(state: JobState, status: Object, *, ending: bool) -> PendingCounts:
     """Add finished pods to the status. With `ending`, all pods count as finished."""
     uncounted = status.get(UNCOUNTED) or {}
     succeeded, failed = list(uncounted.get("succeeded") or ()), list(uncounted.get("failed") or ())
     counted = {*succeeded, *failed}
     indexes: list[int] = []
-    notes = Notes(status)
+    notes = PendingCounts(status)
     for pod in state.pods:
         if not state.holds(pod):
             continue
@@ -284,7 +286,7 @@ def noted(state: JobState, status: Object, *, ending: bool) -> Notes:
             continue
         if stops or state.is_going or pod.phase in FINISHED:
             notes.pods.append(pod)
-        if pod.uid not in counted and state.has_place(pod):
+        if pod.uid not in counted and state.has_valid_index(pod):
             if pod.phase == "Succeeded":
                 if state.is_indexed:
                     indexes.append(state.index_of_pod(pod))
@@ -303,7 +305,7 @@ def noted(state: JobState, status: Object, *, ending: bool) -> Notes:
     return notes
 
 
-def settled(status: Object, holding: Collection[str]) -> Object:
+def with_counts(status: Object, holding: Collection[str]) -> Object:
     """The status with the uids of pods without the finalizer converted to counts; `holding` are the
     uids of pods that still have it."""
     uncounted = status.get(UNCOUNTED) or {}
@@ -320,6 +322,6 @@ def _with_uncounted(status: Object, succeeded: list[str], failed: list[str]) -> 
     return {**status, UNCOUNTED: {name: listed for name, listed in uids.items() if listed}}
 
 
-def is_settled(status: Object) -> bool:
+def are_all_counted(status: Object) -> bool:
     """Whether no uids are left to count."""
     return not status.get(UNCOUNTED)

@@ -38,9 +38,11 @@ class FailurePolicy:
             return "", ""
         status = pod.version.object().get("status") or {}
         for index, rule in enumerate(self._rules):
-            what = _match(rule, pod, status)
-            if what:
-                return rule["action"], f"{what} matching {rule['action']} rule at index {index}"
+            match_text = _match(rule, pod, status)
+            if match_text:
+                return rule[
+                    "action"
+                ], f"{match_text} matching {rule['action']} rule at index {index}"
         return "", ""
 
 

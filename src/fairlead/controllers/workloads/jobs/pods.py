@@ -35,7 +35,7 @@ def superfluous(state: JobState) -> list[Pod]:
     by_index: dict[int, list[Pod]] = defaultdict(list)
     removed: list[Pod] = []
     for pod in state.active:
-        if state.has_place(pod):
+        if state.has_valid_index(pod):
             by_index[state.index_of_pod(pod)].append(pod)
         else:
             removed.append(pod)
@@ -54,7 +54,9 @@ def _least_missed(pods: list[Pod], count: int) -> list[Pod]:
 def missing_indexes(state: JobState, count: int) -> list[int]:
     """The lowest indexes that are neither completed nor active."""
     held = [pod for pod in state.pods if pod.active or (state.waits and pod.terminating)]
-    taken = state.completed.joined(state.index_of_pod(pod) for pod in held if state.has_place(pod))
+    taken = state.completed.joined(
+        state.index_of_pod(pod) for pod in held if state.has_valid_index(pod)
+    )
     return taken.united(state.failed_indexes).first_missing(count, state.completions or 0)
 
 

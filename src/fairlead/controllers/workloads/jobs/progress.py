@@ -129,7 +129,7 @@ class JobState:
         return before.joined(
             self._index(pod)
             for pod in self.pods
-            if self.has_place(pod)
+            if self.has_valid_index(pod)
             and self._index(pod) not in self.completed
             and self.has_failed(pod)
             and self._fails_index(pod, self.limit_per_index)
@@ -143,7 +143,7 @@ class JobState:
     def _find_unreplaced(self) -> None:
         active = {self._index(pod) for pod in self.active}
         for pod in self.pods:
-            if not (self.holds(pod) and self.has_place(pod) and self.has_failed(pod)):
+            if not (self.holds(pod) and self.has_valid_index(pod) and self.has_failed(pod)):
                 continue
             index = self._index(pod)
             if index in self.completed or index in self.failed_indexes or index in active:
@@ -169,18 +169,18 @@ class JobState:
         return counted + counts, ignored + (not counts)
 
     def _is_to_count(self, pod: Pod) -> bool:
-        return (self.holds(pod) or not self.is_tracked) and self.has_place(pod)
+        return (self.holds(pod) or not self.is_tracked) and self.has_valid_index(pod)
 
     def holds(self, pod: Pod) -> bool:
         """Whether a pod has the tracking finalizer."""
         return self.names.tracking in pod.finalizers
 
-    def has_place(self, pod: Pod) -> bool:
+    def has_valid_index(self, pod: Pod) -> bool:
         """Whether the Job is not indexed or the pod has a valid index."""
         return not self.is_indexed or 0 <= self._index(pod) < (self.completions or 0)
 
     def index_of_pod(self, pod: Pod) -> int:
-        """The index of a pod for which `has_place` holds."""
+        """The index of a pod for which `has_valid_index` holds."""
         return self._index(pod)
 
     def has_failed(self, pod: Pod) -> bool:

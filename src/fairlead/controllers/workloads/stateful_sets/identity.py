@@ -139,7 +139,7 @@ _PLAIN_REFERENCE = ("apiVersion", "kind", "name", "uid")
 
 
 class Retention:
-    """Computes the owner references of claims; `controls`: as those of controllers."""
+    """Computes the owner references of claims; `controls`: they are controller references."""
 
     def __init__(self, resource: Resource, pods: Resource, *, controls: bool) -> None:
         self._resource = resource

@@ -33,7 +33,7 @@ from fairlead.resources.core.pods.defaults import (
     fill_spec_defaults,
 )
 from fairlead.resources.core.pods.pod_resources import fill_pod_resources
-from fairlead.resources.core.pods.resizing import check_resize, keep_all_but_resources
+from fairlead.resources.core.pods.resize import check_resize, keep_all_but_resources
 from fairlead.resources.core.pods.resources import qos_class
 from fairlead.resources.core.pods.scheduling import merge_label_keys
 from fairlead.resources.core.pods.spec import check_spec

@@ -175,7 +175,7 @@ def check_claims(
 ) -> None:
     """Check the resource claims of a container; `pod_claims` are the names of those of the pod."""
     whole: set[str] = set()
-    requests: dict[str, set[str]] = {}  # of each claim that is not used as a whole
+    requests: dict[str, set[str]] = {}  # by claim, for claims that are not used as a whole
     for index, claim in enumerate(claims):
         name, request = claim["name"], claim.get("request", "")
         if not name:
@@ -193,8 +193,10 @@ def check_claims(
                 causes.duplicate(f"{path}[{index}]", name)
             whole.add(name)
         if name not in pod_claims:
-            known = f": {', '.join(sorted(pod_claims))}" if pod_claims else " which is empty"
-            detail = f"must be one of the names in pod.spec.resourceClaims{known}"
+            listed_claims = (
+                f": {', '.join(sorted(pod_claims))}" if pod_claims else " which is empty"
+            )
+            detail = f"must be one of the names in pod.spec.resourceClaims{listed_claims}"
             causes.not_found(f"{path}[{index}]", name, detail)
 
 
@@ -226,7 +228,7 @@ def _rounded(amount: str) -> str:
 # The QoS class of a pod
 
 BEST_EFFORT, BURSTABLE, GUARANTEED = "BestEffort", "Burstable", "Guaranteed"
-_COUNTED: Final[tuple[str, ...]] = ("cpu", "memory")
+_QOS_RESOURCES: Final[tuple[str, ...]] = ("cpu", "memory")
 
 
 def qos_class(spec: Object) -> str:
@@ -238,7 +240,7 @@ def qos_class(spec: Object) -> str:
     for resources in _qos_resources(spec):
         requests: Object = resources.get("requests") or {}
         limits: Object = resources.get("limits") or {}
-        for name in _COUNTED:
+        for name in _QOS_RESOURCES:
             request, limit = (
                 _positive_amount(requests.get(name)),
                 _positive_amount(limits.get(name)),
@@ -267,7 +269,7 @@ def _are_equal(compared: list[tuple[str, str, str]]) -> bool:
     """Whether the sums of requests and limits are equal although the items differ."""
     if all(not request or is_less(request, limit) for _, request, limit in compared):
         return not compared  # no request exceeds its limit to make up for it
-    sums: dict[str, Decimal] = dict.fromkeys(_COUNTED, Decimal(0))
+    sums: dict[str, Decimal] = dict.fromkeys(_QOS_RESOURCES, Decimal(0))
     for name, request, limit in compared:
         sums[name] += (quantity(request) if request else 0) - quantity(limit)
     return not any(sums.values())

@@ -275,10 +275,10 @@ def _check_searches(
 def check_host_aliases(aliases: list[Object], path: str, causes: Causes, context: Context) -> None:
     indexed = context.gates["AddressErrorsByValue"]
     for index, alias in enumerate(aliases):
-        here = f"{path}[{index}]" if indexed else path
-        _check_address(alias.get("ip", ""), f"{here}.ip", causes, context)
+        item_path = f"{path}[{index}]" if indexed else path
+        _check_address(alias.get("ip", ""), f"{item_path}.ip", causes, context)
         for number, name in enumerate(alias.get("hostnames") or ()):
-            name_path = f"{here}.hostnames" + (f"[{number}]" if indexed else "")
+            name_path = f"{item_path}.hostnames" + (f"[{number}]" if indexed else "")
             causes.invalid_each(name_path, name, dns_subdomain(name))
 
 

@@ -83,9 +83,9 @@ def _check_transitions(
 def _check_addresses(status: Object, name: str, old: Object, causes: Causes, gates: Gates) -> None:
     """Check a list of addresses; in later releases those of the old status may stay invalid."""
     path, by_value = f"status.{name}", gates["AddressErrorsByValue"]
-    addresses, known = _addresses(status, name), _addresses(old, name) if by_value else ()
+    addresses, old_addresses = _addresses(status, name), _addresses(old, name) if by_value else ()
     for index, address in enumerate(addresses):
-        if address not in known:
+        if address not in old_addresses:
             errors = address_errors(address, strict=gates["StrictIPCIDRValidation"])
             causes.invalid_each(f"{path}[{index}]", address, errors)
     if len(addresses) < 2:

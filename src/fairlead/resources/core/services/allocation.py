@@ -59,7 +59,7 @@ class Pool:
     def assign(self, number: int, holder: Hashable) -> None:
         """Assign a number to a holder and drop all reservations of it."""
         holders = self._holders.get(number, ())
-        services = {each for each in holders if not isinstance(each, Reservation)}
+        services = {holder for holder in holders if not isinstance(holder, Reservation)}
         self._holders[number] = services | {holder}
 
     def release(self, number: int, holder: Hashable) -> None:
@@ -209,12 +209,12 @@ class ServiceAllocators:
     @property
     def families(self) -> tuple[str, ...]:
         """The configured families, the default first."""
-        return tuple(each.family for each in self._configured)
+        return tuple(address_range.family for address_range in self._configured)
 
     @property
     def configured(self) -> list[str]:
         """The configured ranges."""
-        return [str(each.network) for each in self._configured]
+        return [str(address_range.network) for address_range in self._configured]
 
     def ranges(self, family: str) -> list[AddressRange]:
         """The ranges that addresses of a family come from: those of the ServiceCIDRs that are
@@ -223,7 +223,12 @@ class ServiceAllocators:
         if self.objects is not None and self.objects.default_range in self._by_object:
             configured = []
         ranges = (configured, *self._by_object.values())
-        return [each for group in ranges for each in group if each.family == family]
+        return [
+            address_range
+            for group in ranges
+            for address_range in group
+            if address_range.family == family
+        ]
 
     def observe_range(self, name: str, value: Object | None) -> None:
         """Record a committed ServiceCIDR; None if it is deleted. One that is not ready or is being
@@ -235,10 +240,11 @@ class ServiceAllocators:
             return
         networks = map(parse_network, value["spec"].get("cidrs") or ())
         usable = ready == "True" and not value["metadata"].get("deletionTimestamp")
-        self._by_object[name] = [self._range(each) for each in networks if each and usable]
+        self._by_object[name] = [self._range(network) for network in networks if network and usable]
 
     def observe_address(self, name: str, exists: bool) -> None:
-        """Record a committed or deleted IPAddress: nobody else gets its address."""
+        """Record a committed or deleted IPAddress: while it exists, its address is not allocated to
+        others."""
         address = parse_address(name)
         if address is None:
             return
@@ -293,11 +299,14 @@ class ServiceAllocators:
         ]
 
     def services_of(self, address: str) -> list[str]:
-        """The keys of the services that have an address: more than one only by a mistake."""
+        """The keys of the services that have an address; there is more than one only after an
+        error."""
         number = ip_address(address)
         pool = self._pools.get(f"IPv{number.version}")
         holders = pool.holders(int(number)) if pool is not None else ()
-        return sorted(each for each in holders if isinstance(each, str) and each != IP_ADDRESSES)
+        return sorted(
+            holder for holder in holders if isinstance(holder, str) and holder != IP_ADDRESSES
+        )
 
     def _is_of(self, address: str, service: Mapping[str, str]) -> bool:
         held = self.objects.collection.latest(address) if self.objects is not None else None
@@ -335,7 +344,9 @@ def cluster_addresses(spec: Object) -> list[str]:
 def _readiness(service_range: Object) -> str:
     """The status of the condition Ready; empty without one."""
     conditions = (service_range.get("status") or {}).get("conditions") or ()
-    return next((each["status"] for each in conditions if each["type"] == "Ready"), "")
+    return next(
+        (condition["status"] for condition in conditions if condition["type"] == "Ready"), ""
+    )
 
 
 class Reservation:
@@ -358,12 +369,12 @@ class Reservation:
             if self._dry_run and ranges:
                 return str(ip_address(ranges[0].network.network_address))
             return self._free_address(ranges)
-        for each in ranges:
-            number = each.number_of(requested)
+        for address_range in ranges:
+            number = address_range.number_of(requested)
             if number is not None:
                 if not self._dry_run:
-                    self._take(each.pool, number, "provided IP is already allocated")
-                    self.addresses.append(each.address_of(number))
+                    self._take(address_range.pool, number, "provided IP is already allocated")
+                    self.addresses.append(address_range.address_of(number))
                 return requested
         if self._allocators.objects is not None and not self._dry_run:
             raise AllocationError("the provided network does not match the current range")
@@ -373,11 +384,11 @@ class Reservation:
         )
 
     def _free_address(self, ranges: Sequence[AddressRange]) -> str:
-        for each in ranges:
-            number = each.free()
+        for address_range in ranges:
+            number = address_range.free()
             if number is not None:
-                self._hold(each.pool, number)
-                self.addresses.append(each.address_of(number))
+                self._hold(address_range.pool, number)
+                self.addresses.append(address_range.address_of(number))
                 return self.addresses[-1]
         raise AllocationError("range is full")
 

@@ -1,5 +1,5 @@
-"""What is stored in the commit of a service, so that two servers of a store do not allocate the
-same value.
+"""Claims of addresses and ports that are stored in the commit of a service, so that two servers of
+a store do not allocate the same value.
 
 A reservation exists in the memory of one server; another server may choose the same value before it
 sees the service. So a key for the value (`Claims`), or the IPAddress object of an address

@@ -96,7 +96,7 @@ def drop_by_type(spec: Object, old: Object, by_addresses: bool) -> None:
         for port in ports(spec):
             port.pop("nodePort", None)
     was_external, is_external = (
-        is_externally_accessible(each, by_addresses) for each in (old, spec)
+        is_externally_accessible(version, by_addresses) for version in (old, spec)
     )
     if was_external and not is_external:
         _drop_same(spec, old, "externalTrafficPolicy")

@@ -57,8 +57,8 @@ def check_service(
     check_cluster_ips(spec, causes, addresses(before), strict=strict)
     for index, address in enumerate(spec.get("externalIPs") or ()):
         path = f"spec.externalIPs[{index}]"
-        known = address in (before.get("externalIPs") or ())
-        errors = [] if known else address_errors(address, strict=strict)
+        is_old = address in (before.get("externalIPs") or ())
+        errors = [] if is_old else address_errors(address, strict=strict)
         causes.invalid_each(path, address, errors)
         if not errors:
             non_special_address(address, path, causes)
@@ -212,7 +212,8 @@ def _check_source_ranges(service: Object, causes: Causes, context: Context) -> N
 def _check_each_source_range(
     service: Object, old: Object | None, causes: Causes, context: Context
 ) -> None:
-    """Spaces around a range are allowed, and so is everything that the old service has."""
+    """Check the ranges. Spaces around a range are allowed, and ranges that the old service has are
+    accepted."""
     spec, key = service["spec"], context.dialect.label(SOURCE_RANGES)
     strict = context.gates["StrictIPCIDRValidation"]
     ranges = spec.get("loadBalancerSourceRanges") or []
@@ -222,9 +223,9 @@ def _check_each_source_range(
         causes.forbidden(path, ONLY_LOAD_BALANCER)
     if ranges:
         before = (old["spec"].get("loadBalancerSourceRanges") or []) if old is not None else []
-        known = {text.strip() for text in before}
-        for index, text in enumerate(each.strip() for each in ranges):
-            if text not in known:
+        old_ranges = {text.strip() for text in before}
+        for index, text in enumerate(text_range.strip() for text_range in ranges):
+            if text not in old_ranges:
                 errors = network_errors(text, strict=strict)
                 causes.invalid_each(f"{path}[{index}]", text, errors)
         return
@@ -297,11 +298,13 @@ def check_service_status(value: Object, old: Object, causes: Causes, context: Co
     if points and not is_load_balancer(value["spec"]):
         causes.forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")
         return
-    known = {point.get("ip") for point in old["status"]["loadBalancer"].get("ingress") or ()}
+    old_addresses = {
+        point.get("ip") for point in old["status"]["loadBalancer"].get("ingress") or ()
+    }
     strict = context.gates["StrictIPCIDRValidation"]
     for index, point in enumerate(points):
         field, address, mode = f"{path}[{index}]", point.get("ip", ""), point.get("ipMode")
-        if address and address not in known:
+        if address and address not in old_addresses:
             causes.invalid_each(f"{field}.ip", address, address_errors(address, strict=strict))
         if mode is None:
             if address:

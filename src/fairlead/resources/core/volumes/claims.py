@@ -110,9 +110,9 @@ def _check_data_sources(
 ) -> None:
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     checks_group = context.gates["VolumeAttributesClass"] and not _has_bad_group(old or {})
-    for name, each in (("dataSource", source), ("dataSourceRef", reference)):
-        if each is not None:
-            _check_data_source(each, f"{path}.{name}", causes, checks_group)
+    for name, data_source in (("dataSource", source), ("dataSourceRef", reference)):
+        if data_source is not None:
+            _check_data_source(data_source, f"{path}.{name}", causes, checks_group)
     if source is None or reference is None:
         return
     if reference.get("namespace"):
@@ -130,7 +130,7 @@ def _shown_path(path: str, causes: Causes) -> object:
 
 def _has_bad_group(spec: Object) -> bool:
     sources = (spec.get(name) or {} for name in ("dataSource", "dataSourceRef"))
-    return any(dns_subdomain(each["apiGroup"]) for each in sources if each.get("apiGroup"))
+    return any(dns_subdomain(source["apiGroup"]) for source in sources if source.get("apiGroup"))
 
 
 def _check_data_source(source: Object, path: str, causes: Causes, checks_group: bool) -> None:

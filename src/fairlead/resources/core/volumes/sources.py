@@ -211,7 +211,7 @@ def storage_os(*, with_namespace: bool) -> Check:
 def csi_driver_name(name: str, path: str, causes: Causes) -> None:
     if not name:
         causes.required(path)
-        if causes.has_later_wording:  # of releases that say no more about an empty name
+        if causes.has_later_wording:  # later releases report an empty name only once
             return
     if len(name) > 63:
         causes.too_long(path, 63)

@@ -16,7 +16,7 @@ from fairlead.codec.types.decode import MAX_UNKNOWN, Decode, decoder, joined_pat
 from fairlead.codec.types.json_numbers import plain, plain_number
 from fairlead.codec.types.mismatch import DecodeError
 from fairlead.codec.types.model import Object, Struct
-from fairlead.resources.custom.schema.embedded import EmbeddedTypes
+from fairlead.resources.custom.schema.embedded_objects import EmbeddedTypes
 from fairlead.resources.custom.schema.markers import Markers, Schema, items_schema, values_schema
 from fairlead.resources.custom.schema.problems import ReportedCause
 

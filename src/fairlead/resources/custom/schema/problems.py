@@ -1,8 +1,8 @@
 """Problems of values: their messages and paths are built only when they are reported.
 
 A check returns the problems that it found, or None. A problem holds the steps from the checked
-value to its place; a check that calls the check of a part adds the step to that part. A valid value
-pays nothing for paths.
+value to its place; a check that calls the check of a part adds the step to that part. So no path is
+built for a valid value.
 """
 
 from __future__ import annotations

@@ -53,7 +53,11 @@ _FORMATS: dict[str, tuple[Type, int, int]] = {
     "date": (TIMESTAMP, 12, 12),
     "date-time": (TIMESTAMP, 21, 32),
 }
-_PLAIN = {"boolean": Declared(BOOL, 4), "number": Declared(DOUBLE, 1), "integer": Declared(INT, 1)}
+_SCALAR_TYPES = {
+    "boolean": Declared(BOOL, 4),
+    "number": Declared(DOUBLE, 1),
+    "integer": Declared(INT, 1),
+}
 
 
 def escaped(name: str) -> str | None:
@@ -100,7 +104,7 @@ def declared(
         if values is not None and not is_object:
             return _map(schema, values, markers, name)
         return _object(schema, markers, is_object, name)
-    return _PLAIN.get(kind or "")
+    return _SCALAR_TYPES.get(kind or "")
 
 
 def _list(schema: Schema, markers: Markers, name: str) -> Declared | None:

@@ -297,8 +297,8 @@ class _Run:
             before = _by_keys(old, node.keys)
             for index, item in enumerate(value):
                 old_item = before.get(_key(item, node.keys)) if before else None
-                here = f"{path}[{index}]"
-                self.visit(node.items, item, old_item, here, place.item(index))
+                item_path = f"{path}[{index}]"
+                self.visit(node.items, item, old_item, item_path, place.item(index))
 
     def _visit_object(
         self, node: Node, value: dict[str, Any], old: Any, path: str, place: _Place
@@ -306,12 +306,12 @@ class _Run:
         before = old if old.__class__ is dict else {}
         if node.values is not None:
             for key, item in value.items():
-                here = f"{path}[{key}]"
-                self.visit(node.values, item, before.get(key), here, place.key(key))
+                item_path = f"{path}[{key}]"
+                self.visit(node.values, item, before.get(key), item_path, place.key(key))
         for key in node.properties.keys() & value.keys():
-            here = f"{path}.{key}" if path else key
+            item_path = f"{path}.{key}" if path else key
             inner = node.properties[key]
-            self.visit(inner, value[key], before.get(key), here, place.key(key))
+            self.visit(inner, value[key], before.get(key), item_path, place.key(key))
 
     def _evaluate(self, node: Node, value: Any, old: Any, path: str, place: _Place) -> None:
         for rule in node.own:

@@ -55,7 +55,15 @@ _CLASSES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 # Keywords without a check, or checked elsewhere.
-_SILENT = {"type", "nullable", "description", "title", "default", "example", "externalDocs"}
+_UNCHECKED_KEYWORDS = {
+    "type",
+    "nullable",
+    "description",
+    "title",
+    "default",
+    "example",
+    "externalDocs",
+}
 
 
 class ValueChecks:
@@ -70,7 +78,9 @@ class ValueChecks:
     def table(self, schema: Schema) -> Table:
         types = self._types(schema)
         plain = self._of_type(types, bool(schema.get("nullable")), self._format(schema, types))
-        if schema.keys() <= _SILENT and not (self._markers.is_later and has_number_range(schema)):
+        if schema.keys() <= _UNCHECKED_KEYWORDS and not (
+            self._markers.is_later and has_number_range(schema)
+        ):
             return plain
         table = dict(plain)
         conditions = junctors.checks(schema, self.table)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import parse_qs
 
+from fairlead.base.digits import whole_number
 from fairlead.controllers.simulation.runtime.agnhost.flags import FlagError, parse_flags
 from fairlead.controllers.simulation.runtime.process import Process, Program, error
 from fairlead.controllers.simulation.runtime.serving import serve
@@ -18,6 +19,7 @@ from fairlead.controllers.simulation.runtime.surroundings import (
 )
 
 _MAX_LOADS, _MAX_CALLS = 1_000, 100
+_MOST = 999_999_999  # of an argument
 # The paths, the parameter that says how much, the one for the size of a request, and the resource
 # with its unit.
 _KINDS = {
@@ -92,9 +94,10 @@ def _reader(do: Callable[[str, int, int, int], Answer]) -> Callable[[Request], A
             return Answer(400, b"Bad request. Not a POST request\n")
         names = (_KINDS[path][0], "durationSec", _KINDS[path][1])
         texts = [query.get(name, "0") for name in names]
-        if not all(text.isdigit() and len(text) < 10 for text in texts):
+        numbers = [number for text in texts if (number := whole_number(text)) is not None]
+        if len(numbers) < len(texts) or max(numbers) > _MOST:
             return Answer(400, b"incorrect function argument\n")
-        amount, seconds, size = map(int, texts)
+        amount, seconds, size = numbers
         return do(path, amount, seconds, size)
 
     return answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from fairlead.codec.types.times import parse_duration
+from fairlead.codec.types.durations import parse_duration
 
 
 class FlagError(Exception):

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from urllib.parse import parse_qs
 
-from fairlead.codec.types.times import parse_duration
+from fairlead.base.digits import whole_number
+from fairlead.codec.types.durations import parse_duration
 from fairlead.controllers.simulation.runtime.agnhost.flags import Flags, parse_flags
 from fairlead.controllers.simulation.runtime.agnhost.servers import redirect
 from fairlead.controllers.simulation.runtime.process import Process, Program
@@ -98,14 +99,15 @@ class _Server:
 
     def _exit(self, request: Request, query: Query) -> Answer:
         code, wait = query.get("code") or "0", query.get("wait") or "0s"
-        if not code.isdigit() or int(code) > 127:
+        number = whole_number(code)
+        if number is None or number > 127:
             return _text(f"argument 'code' must be an integer [0-127] or empty, got \"{code}\"\n")
         try:
             seconds = parse_duration(wait)
         except ValueError:
             text = "must be a valid golang duration or empty"
             return _text(f"argument 'wait' {text}, got \"{wait}\"\n")
-        self._process.surroundings.stop(int(code), seconds)
+        self._process.surroundings.stop(number, seconds)
         return Answer()
 
     def _shell(self, request: Request, query: Query) -> Answer:
@@ -117,19 +119,20 @@ class _Server:
     def _dial(self, request: Request, query: Query) -> Answer:
         tries, wanted = query.get("tries") or "1", query.get("request") or ""
         protocol, port = query.get("protocol") or "http", query.get("port") or ""
-        if not tries.isdigit() or int(tries) > _MAX_TRIES:
+        count, number = whole_number(tries), whole_number(port)
+        if count is None or count > _MAX_TRIES:
             return Answer(400, f"tries parameter is invalid. {tries}\n".encode())
         if not wanted:
             return Answer(400, b"request parameter not specified.\n")
         if protocol not in ("http", "udp", "sctp"):
             return Answer(400, f"unsupported protocol. {protocol}\n".encode())
-        if not port.isdigit():
+        if number is None:
             return Answer(400, f"host and/or port param are invalid. {port}\n".encode())
         responses: list[str] = []
         errors: list[str] = []
-        for _ in range(int(tries)):
+        for _ in range(count):
             try:
-                responses.append(self._call(protocol, query.get("host", ""), int(port), wanted))
+                responses.append(self._call(protocol, query.get("host", ""), number, wanted))
             except NetworkError as failed:
                 errors.append(str(failed))
         told = {"responses": responses} if responses else {}
@@ -173,9 +176,10 @@ def _json(value: object, status: int = 200) -> Answer:
 
 def _echo(request: Request, query: Query) -> Answer:
     code = query.get("code") or "200"
-    if not code.isdigit() or not 200 <= int(code) < 600:
+    number = whole_number(code)
+    if number is None or not 200 <= number < 600:
         return _text(f"argument 'code' must be an integer or empty, got \"{code}\"\n")
-    return _text(query.get("msg", ""), int(code))
+    return _text(query.get("msg", ""), number)
 
 
 def _header(request: Request, query: Query) -> Answer:

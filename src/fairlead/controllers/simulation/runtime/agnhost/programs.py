@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
+from fairlead.base.digits import whole_number
 from fairlead.controllers.simulation.runtime.agnhost.consumers import controller
 from fairlead.controllers.simulation.runtime.agnhost.flags import FlagError, parse_flags
 from fairlead.controllers.simulation.runtime.agnhost.guestbook import guestbook
@@ -86,13 +87,14 @@ def _name_servers(process: Process, words: list[str]) -> Program:
 def _connect(process: Process, words: list[str]) -> Program:
     flags = parse_flags(words, {"timeout": "0s", "protocol": "tcp"})
     host, _, port = flags.others[0].rpartition(":") if flags.others else ("", "", "")
-    if not port.isdigit():
+    number = whole_number(port)
+    if number is None:
         yield error("UNKNOWN: the address has no port\n")
         return 1
     data = b"hostname" if flags.text("protocol") == "udp" else b""
     network = process.surroundings.network
     try:
-        network.send(flags.text("protocol").upper(), host.strip("[]"), int(port), data)
+        network.send(flags.text("protocol").upper(), host.strip("[]"), number, data)
     except NetworkError as failed:
         kind = _FAILURES.get(str(failed), "OTHER")
         if kind == "TIMEOUT":

@@ -30,8 +30,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is kept: `follows` the changes, makes a base `every` so many seconds (0: if needed),
-    and has the newest `keep` bases (0: all)."""
+    """Which backups are kept. `follows`: journals record the changes after a base. `every`: seconds
+    between bases (0: only if needed). `keep`: the number of newest bases that stay (0: all)."""
 
     follows: bool = False
     every: float = 0.0
@@ -43,7 +43,7 @@ class Plan:
 
 
 class Keeper:
-    """Carries out a plan. `complain` tells the user of failures that are tried again."""
+    """Carries out a plan. `report_failure` tells the user of a failure that is retried."""
 
     def __init__(
         self,
@@ -51,47 +51,47 @@ class Keeper:
         origin: Origin,
         plan: Plan,
         progress: Progress,
-        complain: Callable[[str], None],
+        report_failure: Callable[[str], None],
     ) -> None:
         self._series = series
         self._origin = origin
         self._plan = plan
         self._progress = progress
-        self._complain = complain
-        self._due = 0.0  # by `monotonic`
-        self._lost = False  # the newest base cannot be continued
-        self._rotation: asyncio.Task[Base] | None = None
-        self._complaint = ""
+        self._report_failure = report_failure
+        self._due = 0.0  # time of the next base (monotonic)
+        self._needs_base = False  # the journal of the newest base cannot be continued
+        self._next_base: asyncio.Task[Base] | None = None
+        self._reported_failure = ""
         self._pause = _FIRST_PAUSE
 
     async def run(self) -> None:
-        """Return when there is nothing more to do, which for a lasting plan over a live origin is
-        never. Raises BackupError, StorageError if the plan is not lasting."""
+        """Run until the plan is carried out; a lasting plan over a live origin runs for ever.
+        Raises BackupError, StorageError if the plan is not lasting."""
         with self._series.writing():
             try:
                 await self._run()
             finally:
-                if self._rotation is not None:
-                    self._rotation.cancel()
+                if self._next_base is not None:
+                    self._next_base.cancel()
                     with suppress(asyncio.CancelledError, Exception):
-                        await self._rotation
+                        await self._next_base
 
     async def _run(self) -> None:
         self._schedule()
         while True:
             try:
-                if await self._round():
+                if await self._step():
                     return
                 continue
             except Gap as gap:
-                self._lost = True
+                self._needs_base = True
                 self._progress.say(f"a new backup begins: {gap}")
             except (BackupError, StorageError) as error:
                 if not self._plan.is_lasting:
                     raise
-                if str(error) != self._complaint:  # once, not for every attempt
-                    self._complaint = str(error)
-                    self._complain(str(error))
+                if str(error) != self._reported_failure:  # once, not for every attempt
+                    self._reported_failure = str(error)
+                    self._report_failure(str(error))
             await asyncio.sleep(self._pause)
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)
 
@@ -107,24 +107,24 @@ class Keeper:
         if self._plan.every and age >= 0:
             self._due = monotonic() + self._plan.every - age
 
-    async def _round(self) -> bool:
+    async def _step(self) -> bool:
         """Make a base if one is due, then follow or wait. Returns whether all is done."""
         newest = self._series.newest()
         if not self._plan.follows:
             if newest is None or not self._plan.every or monotonic() >= self._due:
                 await self._make_base()
-                self._recovered()
+                self._report_recovery()
                 if not self._plan.every:
                     return True
             await asyncio.sleep(max(self._due - monotonic(), 0.01))
             return False
-        if newest is None or self._lost:
+        if newest is None or self._needs_base:
             newest = await self._make_base()
-            self._lost = False
+            self._needs_base = False
         return await self._follow(newest)
 
     async def _make_base(self) -> Base:
-        """Add a base to the series, and delete those that are too many."""
+        """Add a base to the series, and delete the oldest ones that the plan does not keep."""
         path = self._series.next_path()
         self._progress.bytes = 0
         with new_file(path) as file:
@@ -153,8 +153,8 @@ class Keeper:
             ) from None
 
     async def _follow(self, base: Base) -> bool:
-        """Append changes to the journals of a base until a newer one takes over (False), or there
-        are no more (True)."""
+        """Append changes to the journals of a base. Returns True when the changes end, False when a
+        newer base replaces this one."""
         header = base.header()
         following = [
             asyncio.create_task(self._follow_cluster(base, number, cluster))
@@ -169,11 +169,11 @@ class Keeper:
         are_over = [task.result() for task in done]
         if all(are_over):
             return True
-        self._rotation = None
+        self._next_base = None
         return False
 
     async def _follow_cluster(self, base: Base, number: int, cluster: ClusterState) -> bool:
-        """Append the changes of one cluster, as `_follow`."""
+        """Append the changes of one cluster; returns the same as `_follow`."""
         journal: JournalWriter | None = None
         path = base.journal_of(number)
         if path.exists():
@@ -198,9 +198,9 @@ class Keeper:
     ) -> bool:
         async for batch in changes.batches:
             await asyncio.to_thread(journal.append, batch)
-            self._recovered()
-            if self._plan.every and self._rotation is None and monotonic() >= self._due:
-                self._rotation = asyncio.create_task(self._make_base())
+            self._report_recovery()
+            if self._plan.every and self._next_base is None and monotonic() >= self._due:
+                self._next_base = asyncio.create_task(self._make_base())
             if self._is_replaced(cluster._replace(revision=journal.revision)):
                 return False
         if self._origin.is_live:
@@ -210,27 +210,27 @@ class Keeper:
     def _is_replaced(self, reached: ClusterState) -> bool:
         """Whether a newer base is complete and the journal of a cluster reaches it, so that nothing
         is missing between the two."""
-        rotation = self._rotation
-        if rotation is None or not rotation.done():
+        next_base = self._next_base
+        if next_base is None or not next_base.done():
             return False
-        error = rotation.exception()
+        error = next_base.exception()
         if error is not None:
-            self._rotation = None
+            self._next_base = None
             self._due = monotonic() + _LONGEST_PAUSE
             if not isinstance(error, BackupError | StorageError):
                 raise error
-            self._complain(str(error))
+            self._report_failure(str(error))
             return False
         return all(
             reached.revision >= newer.revision
-            for newer in rotation.result().header().clusters
+            for newer in next_base.result().header().clusters
             if newer.resources == reached.resources
         )
 
-    def _recovered(self) -> None:
-        if self._complaint:
+    def _report_recovery(self) -> None:
+        if self._reported_failure:
             self._progress.say("the store is followed again")
-        self._complaint, self._pause = "", _FIRST_PAUSE
+        self._reported_failure, self._pause = "", _FIRST_PAUSE
 
 
 def _new_journal(base: Base, path: Path, cluster: ClusterState, changes: Changes) -> JournalWriter:

@@ -26,26 +26,30 @@ def new_claim(pod: Object, dialect: Dialect, requests: list[Object]) -> Object:
 
 
 def requests_of(pod: Object, classes: Mapping[str, str]) -> tuple[list[Object], list[Object]]:
-    """The requests of a claim for these resources (with their classes), and which containers use
-    which request. Init containers that end use the devices of later containers again, and share
-    what they need beyond those."""
+    """The requests of a claim for extended resources, and which containers use which request.
+    `classes` maps resources to device classes. Init containers that end use the devices of later
+    containers, and share the devices that they need in addition."""
     requests: list[Object] = []
     mappings: list[Object] = []
     for resource in sorted(classes):
-        wanted = _Wanted(pod["spec"], resource, classes[resource])
+        wanted = _ResourceRequests(pod["spec"], resource, classes[resource])
         requests += wanted.requests
         mappings += wanted.mappings
     return sorted(requests, key=lambda request: str(request["name"])), mappings
 
 
-class _Wanted:
+class _ResourceRequests:
     """The requests for one resource."""
 
     def __init__(self, spec: Object, resource: str, device_class: str) -> None:
         self._resource, self._class = resource, device_class
         init = spec.get("initContainers") or []
         containers = [*init, *spec["containers"]]
-        short = [index for index, each in enumerate(init) if each.get("restartPolicy") != "Always"]
+        short = [
+            index
+            for index, container in enumerate(init)
+            if container.get("restartPolicy") != "Always"
+        ]
         lasting: dict[int, Object] = {}
         self.mappings: list[Object] = []
         for index, container in enumerate(containers):
@@ -54,7 +58,7 @@ class _Wanted:
                 lasting[index] = self._request(index, container, count)
                 self._map(container, lasting[index]["name"])
         extra: Object | None = None
-        sharing: list[Object] = []  # mappings to what short-lived containers need beyond
+        sharing: list[Object] = []  # mappings to the additional devices of short-lived containers
         for index in short:
             container, left = containers[index], self._count(containers[index])
             for later in sorted(lasting):

@@ -23,7 +23,7 @@ from fairlead.admission.policies.dispatch import (
     Invocation,
     PolicyPlugin,
 )
-from fairlead.admission.webhooks.shapes import Patch, ShapeError
+from fairlead.admission.webhooks.documents import DocumentError, Patch
 from fairlead.base import meter
 from fairlead.base.errors import StatusError
 from fairlead.codec.cel import patches
@@ -81,7 +81,7 @@ class MutatingAdmissionPolicy(PolicyPlugin):
             raise _denied(attributes, failures)
 
     async def _mutate(self, attributes: Attributes, invocations: list[Invocation]) -> list[Failure]:
-        rounds = attributes.kept(self.name, _Rounds)
+        rounds = attributes.state_of(self.name, _Rounds)
         if attributes.round and rounds.output != _sorted_json(attributes.value):
             rounds.object_changed()
         cache = InputCache(self, attributes, is_final=False)
@@ -181,10 +181,10 @@ class MutatingAdmissionPolicy(PolicyPlugin):
         try:
             await cache.documents.patch(patch, resource, size)
         except FailedTest:
-            return  # such a patch changes nothing
+            return  # a `test` operation failed, so the patch changes nothing
         except OperationFailed as error:
             raise MutationFailed(f"JSON Patch: {error}") from None
-        except ShapeError as error:
+        except DocumentError as error:
             raise MutationFailed(str(error)) from None
         cache.forget()
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from fairlead.api.app import Application
 from fairlead.api.audit import setup as audit_setup
-from fairlead.base.files import stamp
+from fairlead.base.files import NotReloaded, Reloadable, stamp
 from fairlead.base.logs import Logger
-from fairlead.base.reloading import NotReloaded, Reloadable
 from fairlead.process.assembly import Assembly
 from fairlead.process.certificates.renewal import Renewal
 from fairlead.process.metrics import RELOAD_FAILED
@@ -39,9 +38,9 @@ _READ_AT_START = (
 )
 
 
-class Reloading:
-    """Reads `parts` again whenever it is requested. One process of a server `reports`: the others
-    read the same files."""
+class Reloader:
+    """Reads `parts` again on request. One process of a server `reports`, that is logs the results;
+    the others read the same files silently."""
 
     def __init__(
         self, parts: Sequence[Reloadable], manager: ServiceManager, *, reports: bool
@@ -99,7 +98,7 @@ def reloadable_parts(
 
 def _of_audit(assembly: Assembly, auditor: Auditor | None) -> list[Reloadable]:
     if auditor is None:
-        return []  # its modules are not loaded
+        return []  # the flag is not set, so its modules are not loaded
     return [audit_setup.reloadable_policy(assembly.options, assembly.dialect, auditor)]
 
 

@@ -13,7 +13,7 @@ from fairlead.resources.core.pods.resources import qos_class
 from fairlead.resources.core.pods.totals import is_sidecar
 
 RESIZABLE: Final[tuple[str, ...]] = ("cpu", "memory")
-_TAKEN = ("resources", "resizePolicy")
+_CHANGED_FIELDS = ("resources", "resizePolicy")
 ONLY_CPU_AND_MEMORY = "only cpu and memory resources are mutable"
 
 
@@ -39,7 +39,7 @@ def _with_resources(containers: list[Object], before: list[Object]) -> list[Obje
         if container["name"] != old["name"]:
             return containers
         merged = dict(old)
-        for name in _TAKEN:
+        for name in _CHANGED_FIELDS:
             keep(merged, container, name)
         resized.append(merged)
     return resized

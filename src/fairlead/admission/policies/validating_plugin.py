@@ -19,7 +19,7 @@ from fairlead.admission.policies.dispatch import (
     Invocation,
     PolicyPlugin,
 )
-from fairlead.admission.policies.followed import Binding, Policy
+from fairlead.admission.policies.policy_index import Binding, Policy
 from fairlead.admission.webhooks.call import annotate
 from fairlead.base.dialect import Dialect
 from fairlead.base.errors import Cause, StatusError, forbidden
@@ -111,7 +111,7 @@ class ValidatingAdmissionPolicy(PolicyPlugin):
         )
 
     def _act(self, invocation: Invocation, denial: Denial, context: Context) -> list[_Refusal]:
-        """Do with a denial what the binding says; returns refusals."""
+        """Carry out the actions of the binding for a denial; returns refusals."""
         refusals = []
         policy, binding = invocation.policy, invocation.binding
         actions = binding.spec.get("validationActions") or ()
@@ -139,7 +139,7 @@ class ValidatingAdmissionPolicy(PolicyPlugin):
 
 
 def _count(result: Result, policy: Policy, binding: Binding, operation: str) -> None:
-    """Count what `_act` does not see."""
+    """Count the match conditions and their failures; `_act` counts the denials."""
     count_conditions(result.conditions, policy.name, "policy", "validate", operation)
     for failures, action in ((result.failures, "deny"), (result.ignored, "allow")):
         for failure in failures:

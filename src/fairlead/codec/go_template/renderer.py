@@ -42,7 +42,7 @@ class _Left(Exception):
 
 
 class Limits(NamedTuple):
-    """What one rendering may take."""
+    """The limits of one rendering."""
 
     steps: int = MAX_STEPS
     size: int = MAX_SIZE  # characters of the output
@@ -67,8 +67,7 @@ def render(
 
 
 class _Rendering:
-    """The state of one rendering: variables by scope, the output, and what is left of the
-    limits."""
+    """The state of one rendering: variables by scope, the output, and the remaining limits."""
 
     def __init__(self, value: Any, functions: Functions, limits: Limits, strict: bool) -> None:
         self._limits = limits
@@ -221,7 +220,7 @@ class _Rendering:
                 return self._call(operand.name)
 
     def _field(self, value: Any, names: tuple[str, ...]) -> Any:
-        """A field of a field; nothing has no fields, which is no error."""
+        """The value at nested fields; None for a field of a missing value, which is no error."""
         for name in names:
             if value is not None and not isinstance(value, dict):
                 raise TemplateError(f"{shown(value)[:40]} has no field {name}")

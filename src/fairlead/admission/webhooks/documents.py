@@ -12,7 +12,7 @@ from fairlead.codec.types.model import Object
 from fairlead.resources.registry import Resource
 
 
-class ShapeError(ValueError):
+class DocumentError(ValueError):
     """A document that is not a valid object of its kind; the text says why."""
 
 
@@ -20,25 +20,29 @@ class ShapeError(ValueError):
 Patch = Callable[[Object], Object]
 
 
-class Shapes(Protocol):
+class DocumentConverter(Protocol):
+    """Converts objects of a write to documents, and applies patches of documents to the write."""
+
     async def shown(self, attributes: Attributes, value: Object, resource: Resource) -> Object:
-        """An object of a write in the version of a resource, with kind and apiVersion; may share
-        parts with the original. Raises StatusError if the conversion fails."""
+        """Convert an object of a write to the version of a resource, with kind and apiVersion. The
+        result may share parts with the original. Raises StatusError if the conversion fails."""
 
     async def patch(
         self, attributes: Attributes, patch: Patch, resource: Resource, size: int
     ) -> None:
         """Apply a patch to the object of a write in the version of a resource, drop unknown fields,
         fill in defaults, and replace the object. `size` is its approximate size in bytes. Raises
-        ShapeError, StatusError and the exceptions of the patch."""
+        DocumentError, StatusError and the exceptions of the patch."""
 
 
 class Documents:
     """The objects of one write in the form for webhooks, converted and encoded once per version.
     `is_final`: in the form in which they would be stored."""
 
-    def __init__(self, shapes: Shapes, attributes: Attributes, *, is_final: bool) -> None:
-        self._shapes = shapes
+    def __init__(
+        self, converter: DocumentConverter, attributes: Attributes, *, is_final: bool
+    ) -> None:
+        self._converter = converter
         self._attributes = attributes
         self.is_final = is_final
         self._new: dict[str, Object] = {}
@@ -54,7 +58,7 @@ class Documents:
         if old is None:
             shown = None
             if attributes.old is not None:
-                shown = await self._shapes.shown(attributes, attributes.old, resource)
+                shown = await self._converter.shown(attributes, attributes.old, resource)
             old = self._old[key] = orjson.dumps(shown)
         return new, old
 
@@ -69,7 +73,7 @@ class Documents:
         before, (raw, _) = await self._new_object(resource), await self.encoded(resource)
         self._new.clear()
         self._raw.clear()
-        await self._shapes.patch(self._attributes, patch, resource, len(raw) + size)
+        await self._converter.patch(self._attributes, patch, resource, len(raw) + size)
         return await self._new_object(resource) != before
 
     async def _new_object(self, resource: Resource) -> Object | None:
@@ -79,7 +83,7 @@ class Documents:
             return None
         document = self._new.get(resource.key)
         if document is None:
-            document = await self._shapes.shown(attributes, attributes.value, resource)
+            document = await self._converter.shown(attributes, attributes.value, resource)
             if self.is_final and attributes.operation == UPDATE:
                 document = self._at_version(document)
             self._new[resource.key] = document
