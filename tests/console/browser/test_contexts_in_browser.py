@@ -10,6 +10,7 @@ from support.browser import DESK
 from support.client import ADMIN_TOKEN
 from support.local_console import LocalConsole, contexts_file, local_console, place_of
 from support.process import ServerProcess
+from support.waiting import eventually
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -98,6 +99,25 @@ def test_a_server_without_history_is_shown_all_the_same(page: Page, without: Ser
     page.keyboard.press("t")  # it leads nowhere here
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).not_to_contain_text("time travel")
+
+
+def test_a_server_of_others_is_not_asked_for_a_history(page: Page, without: ServerProcess) -> None:
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    client = without.client()
+    eventually(
+        lambda: client.post("/api/v1/namespaces/default/pods", pod).status == 201, "there is a pod"
+    )
+    go_to(page, "here")
+    expect(page.get_by_text("dialect kubernetes")).to_be_visible()
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
+    go_to(page, "without")
+    expect(page.get_by_role("region", name="Objects")).to_contain_text("Pod")
+    page.evaluate("location.hash = '#/map'")
+    expect(page.get_by_text("looked at every")).to_be_visible()
+    page.evaluate("location.hash = '#/objects/core/pods/default/p'")
+    expect(page.get_by_text("when its agent registers it")).to_be_visible()
+    assert [url for url in requested if "/history" in url] == []
 
 
 def test_a_server_that_is_away_does_not_keep_others_away(page: Page) -> None:

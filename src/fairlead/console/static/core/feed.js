@@ -4,6 +4,7 @@ import { ApiError, isAborted, lines, reasonOf, send } from "./api.js";
 import { Live } from "./live.js";
 import { EVERYTHING, pastOf, revisionOf } from "./past.js";
 
+/** @import {Catalogue} from "./kinds.js" */
 /** @import {Change} from "./past.js" */
 /** Changes that were missed, in the place where they would have been. @typedef {{after: number, upto: number}} Gap */
 
@@ -25,23 +26,26 @@ export class Feed extends Live {
   #isCurrent = false;
 
   /**
+   * @param {Catalogue} catalogue
    * @param {string} namespace empty for all of them
    * @param {number} first how many that happened before to begin with
    * @param {number} maximum how many are kept
    */
-  constructor(namespace, first, maximum) {
+  constructor(catalogue, namespace, first, maximum) {
     super();
+    this.hasHistory = !catalogue.about.foreign;
     this.namespace = namespace;
     this.first = first;
     this.maximum = maximum;
   }
 
   /**
-   * Follow, and again whenever that ends; until aborted or not allowed.
+   * Follow, and again whenever that ends; until aborted or not allowed. Servers of others have no
+   * history to follow.
    * @param {AbortSignal} signal
    */
   async run(signal) {
-    while (!signal.aborted) {
+    while (this.hasHistory && !signal.aborted) {
       try {
         if (!this.#isCurrent) await this.#begin(signal);
         await this.#watch(signal);

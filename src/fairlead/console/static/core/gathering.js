@@ -50,7 +50,7 @@ export class Gathering extends Live {
     this.catalogue = catalogue;
     this.namespace = namespace;
     this.revision = revision;
-    this.feed = new Feed(namespace, 1, KEPT);
+    this.feed = new Feed(catalogue, namespace, 1, KEPT);
   }
 
   /**

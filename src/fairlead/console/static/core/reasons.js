@@ -108,7 +108,10 @@ export function nodeReasons(pod, near) {
   const isEmpty = !near.all("nodes.", {}, "").length && near.isComplete;
   if (!isEmpty) return [];
   const text = "There are no nodes, so nothing can run.";
-  return [{ tone: "bad", text, hint: "Start the server with --simulate-nodes 3 to have some." }];
+  const hint = near.catalogue.about.foreign
+    ? "A machine becomes one when its agent registers it."
+    : "Start the server with --simulate-nodes 3 to have some.";
+  return [{ tone: "bad", text, hint }];
 }
 
 /**

@@ -58,7 +58,7 @@ class FeedView {
   /** @param {Place} place */
   constructor(place) {
     this.place = place;
-    this.feed = new Feed(place.namespace, FIRST, MAX_LINES);
+    this.feed = new Feed(place.catalogue, place.namespace, FIRST, MAX_LINES);
     const { query } = place.route;
     this.filter = h("input", {
       type: "search",

@@ -31,7 +31,7 @@ async function showNow(place) {
   keepAges(host, signal);
   const rights = await Rights.load(catalogue, namespace, signal);
   const survey = new Survey(catalogue, namespace, rights);
-  const feed = new Feed(namespace, FIRST, KEPT);
+  const feed = new Feed(catalogue, namespace, FIRST, KEPT);
   const notes = new Notes(catalogue, namespace, rights);
   survey.addEventListener("changed", () => board.showSurvey(survey));
   notes.addEventListener("changed", () => board.showNotes(notes));

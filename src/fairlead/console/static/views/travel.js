@@ -45,7 +45,7 @@ class TravelView {
   /** @param {Place} place */
   constructor(place) {
     this.place = place;
-    this.feed = new Feed(place.namespace, FIRST, MAX_LINES);
+    this.feed = new Feed(place.catalogue, place.namespace, FIRST, MAX_LINES);
     this.scene = new Scene(place.catalogue, place.namespace);
     this.timeline = new Timeline("Revision", place.route.query, place.signal);
     this.compared = new Compared(place.signal);
