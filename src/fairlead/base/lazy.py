@@ -95,6 +95,7 @@ storage/encryption: configuration kms
 storage/etcd: client source
 storage/sqlite: migration read_only
 testing: cluster
+wire: byte_streams
 wire/grpc: channel
 wire/outgoing: json_calls
 """
@@ -110,6 +111,7 @@ MODULES = frozenset(
 STANDARD = frozenset(
     [
         "asyncio.staggered",
+        "base64",
         "copy",
         "fnmatch",
         "hashlib",

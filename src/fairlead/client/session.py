@@ -15,7 +15,7 @@ from fairlead import __version__
 from fairlead.client.access.model import Access, AccessError, Proof
 from fairlead.client.access.tls import Routes
 from fairlead.client.errors import ApiError, NotThisApi, Unreachable, error_of_answer
-from fairlead.wire.byte_streams import ByteStream, ProtocolFactory, open_stream
+from fairlead.wire import byte_streams
 from fairlead.wire.outgoing.client_config import LOOPBACK
 from fairlead.wire.outgoing.connection import Connection
 from fairlead.wire.outgoing.pool import Pool
@@ -322,14 +322,14 @@ class Answer:
         except CallError as error:
             raise Unreachable(str(error), sent=True) from None
 
-    async def take_over(self) -> ByteStream:
+    async def take_over(self) -> "byte_streams.ByteStream":
         """The connection, which has switched protocols; raises Unreachable."""
 
-        async def hand_over(protocol: ProtocolFactory) -> None:
+        async def hand_over(protocol: byte_streams.ProtocolFactory) -> None:
             self._connection.hand_over(protocol())
 
         try:
-            return await open_stream(hand_over)
+            return await byte_streams.open_stream(hand_over)
         except CallError as error:
             raise Unreachable(str(error), sent=True) from None
 

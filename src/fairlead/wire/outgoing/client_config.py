@@ -3,7 +3,6 @@
 A file has named clusters, users and contexts, and the name of the current context.
 """
 
-import base64
 import binascii
 import os
 import ssl
@@ -68,7 +67,7 @@ class ClientConfig(NamedTuple):
             return bearer(token)
         if self.username:
             pair = f"{self.username}:{self.password}".encode()
-            return f"Basic {base64.b64encode(pair).decode()}"
+            return f"Basic {binascii.b2a_base64(pair, newline=False).decode()}"
         return ""
 
     def load_certificate(self, context: ssl.SSLContext) -> None:
@@ -252,7 +251,7 @@ def pem_of(value: dict[str, Any], key: str, directory: Path) -> bytes:
     data = text_of(value, f"{key}-data")
     if data:
         try:
-            return base64.b64decode(data, validate=True)
+            return binascii.a2b_base64(data, strict_mode=True)
         except (binascii.Error, ValueError):
             raise ClientConfigError(f"{key}-data is not base64") from None
     name = text_of(value, key)

@@ -1,13 +1,13 @@
 """Requests to other servers: how their server is reached, and how they are encoded."""
 
+import base64
 import re
 import ssl
-from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from fairlead.base.caches import memoized
 from fairlead.wire.outgoing.response import CallError, Header
 from fairlead.wire.outgoing.tls import trust_by_openssl
 
@@ -50,7 +50,7 @@ def _split(url: str) -> SplitResult:
     return parts
 
 
-@memoized(16)  # one context, so that connections to a proxy can be shared
+@lru_cache(16)  # one context, so that connections to a proxy can be shared
 def parse_proxy(url: str) -> tuple[Route, str]:
     """Return the route to a proxy and the Proxy-Authorization, or "". Raises CallError."""
     try:
@@ -74,7 +74,7 @@ def _basic_authorization(parts: SplitResult) -> str:
     if not parts.username:
         return ""
     pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return f"Basic {b64encode(pair.encode()).decode()}"
+    return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
 def encode_head(method: str, target: bytes, headers: Iterable[Header]) -> bytes:

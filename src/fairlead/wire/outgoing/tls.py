@@ -27,9 +27,32 @@ class Untrusted(ssl.SSLCertVerificationError):
 def trust_by_openssl(bundle: bytes) -> ssl.SSLContext:
     """Create a context that trusts a bundle, or the system's CAs, by OpenSSL's rules. Used by
     commands: the verification by the reference's rules takes longer to load than a command runs."""
-    context = ssl.create_default_context(cadata=bundle.decode() if bundle else None)
+    context = _NamingContext(ssl.PROTOCOL_TLS_CLIENT)
+    if bundle:
+        context.load_verify_locations(cadata=bundle.decode())
+    else:
+        context.load_default_certs()
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    if key_log := os.environ.get("SSLKEYLOGFILE"):
+        context.keylog_filename = key_log
     return context
+
+
+class _NamingContext(ssl.SSLContext):
+    """Passes ASCII names of servers on as bytes: for text, the base class loads the tables of
+    international names, which takes long for a command."""
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        if isinstance(server_hostname, str) and server_hostname.isascii():
+            server_hostname = server_hostname.encode()
+        return super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
 
 
 def unchecked() -> ssl.SSLContext:
