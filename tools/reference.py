@@ -15,6 +15,7 @@ import fairlead
 from fairlead.cli.parser import Parser, shown_default
 
 if TYPE_CHECKING:
+    from fairlead.cli.arguments import Flag
     from fairlead.codec.types.descriptions import Texts
     from fairlead.codec.types.model import Struct
 
@@ -62,9 +63,12 @@ def _serve_parser() -> Parser:
 
 
 def _flag_row(action: argparse.Action) -> Row:
-    names = ", ".join(map(code, action.option_strings))
-    default = code(text) if (text := shown_default(action)) else ""
-    return names, default, (action.help or "").replace("|", "&#124;")
+    return _row(action.option_strings, shown_default(action), action.help or "")
+
+
+def _row(names: Iterable[str], default: str, text: str) -> Row:
+    shown_names = ", ".join(map(code, names))
+    return shown_names, code(default) if default else "", text.replace("|", "&#124;")
 
 
 def _shown(actions: Iterable[argparse.Action]) -> list[argparse.Action]:
@@ -104,22 +108,27 @@ def with_most_used_flags(text: str) -> str:
 # Commands
 
 
-def _command_flags(name: str) -> list[argparse.Action]:
+def _command_flags(name: str) -> list[Flag]:
     from fairlead.cli.arguments import ArgumentReader
     from fairlead.cli.catalog import module_of
 
-    reader = ArgumentReader(prog=f"fairlead {name}", add_help=False)
+    reader = ArgumentReader(add_help=False)
     import_module(module_of(name)).add_flags(reader)
-    return _shown(dict.fromkeys(reader.flags.values()))
+    return [*dict.fromkeys(reader.flags.values())]
 
 
-def _connection_flags() -> list[argparse.Action]:
+def _connection_flags() -> list[Flag]:
     from fairlead.cli.arguments import ArgumentReader
     from fairlead.cli.connection_flags import add_connection_flags
 
-    reader = ArgumentReader(prog="fairlead", add_help=False)
+    reader = ArgumentReader(add_help=False)
     add_connection_flags(reader)
-    return _shown(dict.fromkeys(reader.flags.values()))
+    return [*dict.fromkeys(reader.flags.values())]
+
+
+def _flag_table(flags: Iterable[Flag]) -> Iterator[str]:
+    rows = (_row(flag.names, shown_default(flag), flag.help) for flag in flags)
+    return table(("flag", "default", ""), rows)
 
 
 def _command_row(name: str, usage: str, text: str) -> Row:
@@ -144,14 +153,10 @@ def commands() -> str:
         rows = [_command_row(name, *item) for name, item in listed.items()]
         lines += [f"## {section}", "", *table(("command", ""), rows)]
         for name in listed:
-            if actions := _command_flags(name):
-                lines += [
-                    f"### {name}",
-                    "",
-                    *table(("flag", "default", ""), map(_flag_row, actions)),
-                ]
+            if flags := _command_flags(name):
+                lines += [f"### {name}", "", *_flag_table(flags)]
     lines += ["## Flags of every command", ""]
-    lines += table(("flag", "default", ""), map(_flag_row, _connection_flags()))
+    lines += _flag_table(_connection_flags())
     return page("Commands", *lines)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,11 @@ import yaml
 from support.commands import Commands
 from support.manifests import config_map, text
 
-from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.arguments import ArgumentReader, Options
 from fairlead.cli.errors import UsageError
 
 
-def _read(*words: str, keeps_behind: bool = False) -> Namespace:
+def _read(*words: str, keeps_behind: bool = False) -> Options:
     reader = ArgumentReader()
     reader.keeps_behind = keeps_behind
     reader.add_argument("words", nargs="*")

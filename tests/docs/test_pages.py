@@ -52,7 +52,7 @@ def test_every_flag_that_is_named_exists() -> None:
 
     known = {*reference._serve_parser()._option_string_actions, *OTHER_FLAGS}
     for item in (reference._connection_flags(), *map(reference._command_flags, COMMANDS)):
-        known.update(name for action in item for name in action.option_strings)
+        known.update(name for flag in item for name in flag.names)
     for page in PAGES:
         named = re.findall(r"`(--[a-z][a-z-]*[a-z])(?:[ =][^`]*)?`", page.read_text())
         assert set(named) <= known, page

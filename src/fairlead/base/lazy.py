@@ -38,8 +38,8 @@ auth: configuration
 auth/authentication: bootstrap_tokens configuration front_proxy jws jwt_issuers oidc oidc_provider
 auth/authentication: token_file webhook
 auth/authorization: abac configuration constrained_impersonation coverage webhook
-cli: connection_flags downloads error_messages manifests parser plugins runner similar_objects
-cli: suggestions
+cli: connection_flags downloads error_messages help_pages manifests parser plugins runner
+cli: similar_objects suggestions
 cli/apply: client_side
 cli/commands: completion raw
 cli/completion: candidates
@@ -118,6 +118,7 @@ STANDARD = frozenset(
         "inspect",
         "ipaddress",
         "linecache",
+        "locale",
         "ntpath",
         "random",
         "textwrap",

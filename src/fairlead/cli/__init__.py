@@ -5,7 +5,7 @@
 - `runner`: runs a client command, from its flags to the exit code
 - `catalog`: the commands by name, and the overview of them
 - `commands/`: one module per client command, with `add_flags` and `run`
-- `arguments`, `connection_flags`, `parser`: flags
+- `arguments`, `connection_flags`, `help_pages`: flags of client commands; `parser`: of the others
 - `invocation`: the options, client and output of a running command
 - `targets`, `selection`, `file_flags`, `manifests`, `resolution`: from words to objects
 - `write_options`, `error_messages`, `errors`: options of writes, and error messages

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Collection, Sequence
 from importlib import import_module
 
-from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.arguments import ArgumentReader, Options
 from fairlead.cli.catalog import COMMANDS, GROUPS, module_of
 from fairlead.cli.errors import UsageError
 from fairlead.client.access.loader import load_access
@@ -87,7 +86,7 @@ def move_flags_to_end(words: Sequence[str], valued: Collection[str] = VALUED) ->
     return [*rest[:end], *words[:index], *rest[end:]]
 
 
-def access_of(options: argparse.Namespace) -> Access:
+def access_of(options: Options) -> Access:
     """Raises AccessError and UsageError."""
     values = {name.replace("_", "-"): value for name, value in vars(options).items()}
     return load_access(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from typing import TextIO, cast
 
 from fairlead.base.terminal import OWN, GuardedStream, guarded, printable
+from fairlead.cli.arguments import Options
 from fairlead.cli.connection_flags import access_of
 from fairlead.cli.errors import UsageError
 from fairlead.client import Client
@@ -91,7 +91,7 @@ class Paint:
 class Invocation:
     """The flags of a command, its output, and its client, which is created on first use."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, options: Options) -> None:
         self.options = options
         self.screen = Screen()
         self._client: Client | None = None

@@ -6,9 +6,12 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fairlead.cli import suggestions
+
+if TYPE_CHECKING:
+    from fairlead.cli.arguments import Flag
 
 _COLUMN = 34
 _WIDTH = 100
@@ -74,7 +77,7 @@ class Help(argparse.HelpFormatter):
 _NUMBERS = ("RATE", "SHARE")  # metavars of plain fractions; other floats are seconds
 
 
-def shown_default(action: argparse.Action) -> str:
+def shown_default(action: argparse.Action | Flag) -> str:
     """The default as it would be typed; empty if there is none."""
     value = action.default
     if value is None or value in ("", [], argparse.SUPPRESS):

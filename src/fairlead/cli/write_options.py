@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.arguments import ArgumentReader, Options
 from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import CommandError, CommandFailed, UsageError
 from fairlead.client import AccessError, ApiError, UnknownKind, UnknownResource, Unreachable
@@ -59,7 +58,7 @@ def add_validation_flag(parser: ArgumentReader) -> None:
     )
 
 
-def dry_run(options: argparse.Namespace) -> str:
+def dry_run(options: Options) -> str:
     """Return none, client or server; raises CommandError for other values."""
     if getattr(options, "local", False):
         return "client"
@@ -70,14 +69,12 @@ def dry_run(options: argparse.Namespace) -> str:
     return mode
 
 
-def note(options: argparse.Namespace) -> str:
+def note(options: Options) -> str:
     """The note printed after the result of a dry run."""
     return "" if getattr(options, "local", False) else _NOTES[dry_run(options)]
 
 
-def check_subresource(
-    options: argparse.Namespace, subresources: Sequence[str] = ("status", "scale")
-) -> None:
+def check_subresource(options: Options, subresources: Sequence[str] = ("status", "scale")) -> None:
     """Raises CommandError."""
     if options.subresource and options.subresource not in subresources:
         raise CommandError(
@@ -86,7 +83,7 @@ def check_subresource(
         )
 
 
-def write_query(options: argparse.Namespace) -> dict[str, Any]:
+def write_query(options: Options) -> dict[str, Any]:
     """Query parameters of a write, from the flags; raises CommandError."""
     query: dict[str, Any] = {}
     if getattr(options, "field_manager", ""):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-
 from fairlead.cli.arguments import ArgumentReader
 from fairlead.cli.connection_flags import add_connection_flags
 from fairlead.cli.invocation import Invocation
@@ -14,9 +12,7 @@ def add_flags(parser: ArgumentReader) -> None:
 
 
 async def run(invocation: Invocation) -> int:
-    reader = ArgumentReader(
-        usage=argparse.SUPPRESS, description="Every command takes these flags.", add_help=False
-    )
+    reader = ArgumentReader(description="Every command takes these flags.", add_help=False)
     add_connection_flags(reader)
     invocation.screen.print(reader.format_help().strip())
     return 0

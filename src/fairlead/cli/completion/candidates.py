@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import shlex
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import NamedTuple
 
-from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.arguments import ArgumentReader, Flag, Options
 from fairlead.cli.catalog import COMMANDS, GROUPS, SERVER_SIDE, command_of, module_of
 from fairlead.cli.completion.offers import CandidateSource, offers_for, value_offers
 from fairlead.cli.connection_flags import (
@@ -87,19 +86,19 @@ def _reader(name: str) -> ArgumentReader:
 
 def _words(line: CommandLine) -> Iterator[tuple[str, str]]:
     current = line.current
-    actions = line.reader.flags
-    flag, sign, begun = current.partition("=")
-    if sign and _wants_value(line.reader, flag):
+    flags = line.reader.flags
+    name, sign, begun = current.partition("=")
+    if sign and _wants_value(line.reader, name):
         for word, description in _matching(
-            _ask(line, value_offers(line.command, actions[flag])), begun
+            _ask(line, value_offers(line.command, flags[name])), begun
         ):
-            yield f"{flag}={word}", description
+            yield f"{name}={word}", description
         return
     last = line.before[-1] if line.before else ""
     if _wants_value(line.reader, last):
-        yield from _matching(_ask(line, value_offers(line.command, actions[last])), current)
+        yield from _matching(_ask(line, value_offers(line.command, flags[last])), current)
     elif current.startswith("-"):
-        yield from _matching(_flags(actions), current)
+        yield from _matching(_flags(flags), current)
     else:
         positionals = _positionals(line.reader, line.before)
         yield from _matching(_ask(line, offers_for(line.command, positionals, current)), current)
@@ -107,16 +106,12 @@ def _words(line: CommandLine) -> Iterator[tuple[str, str]]:
 
 def _wants_value(reader: ArgumentReader, word: str) -> bool:
     """Whether the word is a flag that needs a value."""
-    action = reader.flags.get(word)
-    return action is not None and action.nargs != 0
+    flag = reader.flags.get(word)
+    return flag is not None and flag.nargs != 0
 
 
-def _flags(actions: dict[str, argparse.Action]) -> dict[str, str]:
-    return {
-        name: str(action.help or "")
-        for name, action in actions.items()
-        if action.help != argparse.SUPPRESS
-    }
+def _flags(flags: dict[str, Flag]) -> dict[str, str]:
+    return {name: flag.help for name, flag in flags.items()}
 
 
 def _positionals(reader: ArgumentReader, words: Sequence[str]) -> list[str]:
@@ -146,12 +141,12 @@ def _ask(line: CommandLine, offers: CandidateSource | None) -> dict[str, str]:
     }
 
 
-def _options(line: CommandLine) -> argparse.Namespace:
+def _options(line: CommandLine) -> Options:
     """The parsed flags; the defaults if they cannot be parsed."""
     try:
-        return line.reader.parse_known_intermixed_args(list(line.before))[0]
+        return line.reader.read(line.before)
     except UsageError:
-        return line.reader.parse_known_intermixed_args([])[0]
+        return line.reader.read([])
 
 
 def _matching(offered: dict[str, str], begun: str) -> Iterator[tuple[str, str]]:

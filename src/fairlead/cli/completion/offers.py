@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Awaitable, Callable, Sequence
 
+from fairlead.cli.arguments import Flag, Options
 from fairlead.cli.catalog import COMMANDS
 from fairlead.cli.commands import completion
 from fairlead.cli.invocation import Invocation
@@ -12,7 +12,7 @@ from fairlead.cli.output.flags import FORMATS
 from fairlead.client.access.files import read_configuration, sources_of
 from fairlead.client.resources import METADATA_LIST
 
-CandidateSource = Callable[[argparse.Namespace], Awaitable[dict[str, str]]]
+CandidateSource = Callable[[Options], Awaitable[dict[str, str]]]
 
 _MAX_CANDIDATES = 500
 _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
@@ -59,15 +59,13 @@ def offers_for(command: str, before: Sequence[str], current: str) -> CandidateSo
     return _kinds(f"{head}{comma}")
 
 
-def value_offers(command: str, action: argparse.Action) -> CandidateSource | None:
+def value_offers(command: str, flag: Flag) -> CandidateSource | None:
     """The candidates for the value of a flag."""
-    if action.dest == "namespace":
+    if flag.dest == "namespace":
         return _names("namespaces")
-    if action.dest == "context":
+    if flag.dest == "context":
         return _contexts
-    if action.choices:
-        return _fixed([str(choice) for choice in action.choices])
-    if action.dest == "output":
+    if flag.dest == "output":
         if command == "get":
             return _fixed(
                 [
@@ -75,7 +73,7 @@ def value_offers(command: str, action: argparse.Action) -> CandidateSource | Non
                     for format in FORMATS
                 ]
             )
-        listed = str(action.help or "").partition("one of ")[2]
+        listed = flag.help.partition("one of ")[2]
         return _fixed([part.strip() for part in listed.split(",") if part] or _SHORT_FORMATS)
     return None
 
@@ -93,13 +91,13 @@ def _offers(source: str) -> CandidateSource | None:
 
 
 def _fixed(words: Sequence[str]) -> CandidateSource:
-    async def offers(options: argparse.Namespace) -> dict[str, str]:
+    async def offers(options: Options) -> dict[str, str]:
         return dict.fromkeys(words, "")
 
     return offers
 
 
-async def _contexts(options: argparse.Namespace) -> dict[str, str]:
+async def _contexts(options: Options) -> dict[str, str]:
     configuration = read_configuration(sources_of(options.kubeconfig))
     return dict.fromkeys(configuration.entries["contexts"], "")
 
@@ -107,7 +105,7 @@ async def _contexts(options: argparse.Namespace) -> dict[str, str]:
 def _kinds(front: str) -> CandidateSource:
     """Resource names; with their group if the plain name is already taken."""
 
-    async def offers(options: argparse.Namespace) -> dict[str, str]:
+    async def offers(options: Options) -> dict[str, str]:
         invocation = Invocation(options)
         try:
             kinds: dict[str, str] = {}
@@ -123,7 +121,7 @@ def _kinds(front: str) -> CandidateSource:
 
 
 def _names(kind: str) -> CandidateSource:
-    async def offers(options: argparse.Namespace) -> dict[str, str]:
+    async def offers(options: Options) -> dict[str, str]:
         invocation = Invocation(options)
         try:
             resource = await invocation.client.resource(kind.partition(",")[0])
@@ -140,7 +138,7 @@ def _names(kind: str) -> CandidateSource:
 def _pairs(kind: str) -> CandidateSource:
     """KIND/NAME candidates."""
 
-    async def offers(options: argparse.Namespace) -> dict[str, str]:
+    async def offers(options: Options) -> dict[str, str]:
         if not kind:
             return {}
         return {

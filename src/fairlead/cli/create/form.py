@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fairlead.base.dialect import Dialect
+from fairlead.cli.arguments import Options
 from fairlead.cli.errors import CommandError
 from fairlead.client import Client
 
@@ -31,7 +31,7 @@ class FormArguments:
     """The input of a builder: the name of the new object, the flags, and the client."""
 
     name: str
-    options: argparse.Namespace
+    options: Options
     client: Client
     dialect: Dialect
 

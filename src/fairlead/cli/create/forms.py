@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Sequence
 
-from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.arguments import ArgumentReader, Options
 from fairlead.cli.connection_flags import VALUED
 from fairlead.cli.create import access, data, policies, services, tokens, workloads
 from fairlead.cli.create.form import Form
@@ -81,7 +80,7 @@ def add_form_flags(parser: ArgumentReader, form: Form) -> None:
             )
 
 
-def options_of(form: Form, options: Namespace) -> Namespace:
+def options_of(form: Form, options: Options) -> Options:
     """The options with the form's flags under their own names."""
     own = {flag.name: getattr(options, _OWN + flag.name) for flag in form.flags}
-    return Namespace(**{**vars(options), **own})
+    return Options(**{**vars(options), **own})

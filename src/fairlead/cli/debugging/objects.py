@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import random
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
+from fairlead.cli.arguments import Options
 from fairlead.cli.create.form import pairs
 from fairlead.cli.debugging.profiles import (
     COPY,
@@ -31,7 +31,7 @@ def suffix() -> str:
     return "".join(random.choices(_LETTERS, k=_SUFFIX_LENGTH))
 
 
-def container_name(options: argparse.Namespace, pod: Object) -> str:
+def container_name(options: Options, pod: Object) -> str:
     """The name from -c, or a free one."""
     if options.container:
         return str(options.container)
@@ -41,7 +41,7 @@ def container_name(options: argparse.Namespace, pod: Object) -> str:
     return name
 
 
-def _described(options: argparse.Namespace) -> Object:
+def _described(options: Options) -> Object:
     """The fields of the container that the flags set."""
     fields: Object = {}
     if options.image:
@@ -56,14 +56,14 @@ def _described(options: argparse.Namespace) -> Object:
     return {**fields, "stdin": bool(options.stdin), "tty": bool(options.tty)}
 
 
-def ephemeral_container(options: argparse.Namespace, name: str) -> Object:
+def ephemeral_container(options: Options, name: str) -> Object:
     container = {"name": name, **_described(options)}
     if options.target:
         container["targetContainerName"] = options.target
     return with_profile(container, PROFILES[options.profile], EPHEMERAL)
 
 
-def node_pod(options: argparse.Namespace, node: str, namespace: str) -> Object:
+def node_pod(options: Options, node: str, namespace: str) -> Object:
     """A pod on a node, whatever taints that has."""
     profile = PROFILES[options.profile]
     container = {"name": options.container or "debugger", **_described(options)}
@@ -80,7 +80,7 @@ def node_pod(options: argparse.Namespace, node: str, namespace: str) -> Object:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def copied_pod(options: argparse.Namespace, pod: Object) -> tuple[Object, str]:
+def copied_pod(options: Options, pod: Object) -> tuple[Object, str]:
     """A copy of a pod, and its container for debugging: a new one, or the changed one of that name;
     "" if only images are changed. Raises CommandError."""
     metadata: Object = {"name": options.copy_to, "namespace": pod["metadata"]["namespace"]}
@@ -110,7 +110,7 @@ def _kept(pod: Object, parts: Any) -> Object:
     return {part: pod["metadata"][part] for part in parts if pod["metadata"].get(part)}
 
 
-def _set_images(options: argparse.Namespace, containers: list[Object]) -> None:
+def _set_images(options: Options, containers: list[Object]) -> None:
     images = set_images(options)
     unknown = set(images) - {container["name"] for container in containers} - {"*"}
     if unknown:
@@ -121,12 +121,12 @@ def _set_images(options: argparse.Namespace, containers: list[Object]) -> None:
             container["image"] = image
 
 
-def set_images(options: argparse.Namespace) -> Mapping[str, str]:
+def set_images(options: Options) -> Mapping[str, str]:
     texts = [part for text in options.set_image for part in text.split(",") if part]
     return pairs(texts, "--set-image takes CONTAINER=IMAGE or *=IMAGE, not {}")
 
 
-def _change_container(options: argparse.Namespace, copy: Object) -> str:
+def _change_container(options: Options, copy: Object) -> str:
     """Add or change the container for debugging, and return its name."""
     containers = copy["spec"]["containers"]
     profile = PROFILES[options.profile]
@@ -146,7 +146,7 @@ def _change_container(options: argparse.Namespace, copy: Object) -> str:
     return str(container["name"])
 
 
-def _strip(options: argparse.Namespace, spec: Object) -> None:
+def _strip(options: Options, spec: Object) -> None:
     """Leave out what would end or delay the copy."""
     for container in spec["containers"]:
         for probe in _PROBES:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from typing import Any
 
-from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.arguments import ArgumentReader, Options
 from fairlead.cli.errors import CommandError, UsageError
 from fairlead.cli.invocation import Screen
 from fairlead.cli.write_options import seconds_of
@@ -64,7 +63,7 @@ def add_deletion_flags(parser: ArgumentReader, waits: bool, with_force: bool = T
     )
 
 
-def deletion_of(options: argparse.Namespace, screen: Screen, forced: bool = False) -> Deletion:
+def deletion_of(options: Options, screen: Screen, forced: bool = False) -> Deletion:
     """Parse the deletion flags; raises CommandFailed and UsageError."""
     grace = _number(options.grace_period)
     if getattr(options, "now", False):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +10,7 @@ import orjson
 from fairlead.api.relay.headers import INERT, NOT_RETURNED
 from fairlead.base.dialect import KUBERNETES
 from fairlead.base.terminal import printable
+from fairlead.cli.arguments import Options
 from fairlead.cli.connection_flags import access_of
 from fairlead.cli.error_messages import error_text
 from fairlead.cli.errors import UsageError
@@ -118,7 +118,7 @@ class Context:
 class Contexts:
     """All contexts of the configuration that the flags name, opened when they are first shown."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, options: Options) -> None:
         """Raises AccessError and UsageError."""
         for name in ("server", "cluster", "user"):
             if getattr(options, name):
@@ -139,7 +139,7 @@ class Contexts:
         """Raises AccessError if the configuration of the context is of no use."""
         context = self._opened.get(name)
         if context is None:
-            chosen = argparse.Namespace(**{**vars(self._options), "context": name})
+            chosen = Options(**{**vars(self._options), "context": name})
             session = Session(access_of(chosen))
             user = self._entries[name].value.get("user") or ""
             context = self._opened[name] = Context(name, user, session)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from fairlead.base.dialect import Dialect
+from fairlead.cli.arguments import Options
 from fairlead.cli.invocation import Invocation
 from fairlead.client import Resource
 from fairlead.client.errors import NotFound
@@ -66,7 +66,7 @@ class _Sorting:
 
     def __init__(self, invocation: Invocation, dialect: Dialect) -> None:
         self._client = invocation.client
-        self._options: argparse.Namespace = invocation.options
+        self._options: Options = invocation.options
         self._mirror = dialect.label("@/config.mirror")
         self._is_there: dict[tuple[str, str], bool] = {}
 

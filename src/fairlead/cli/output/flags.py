@@ -1,9 +1,8 @@
 """The flags that choose how a command prints objects; `printers` has the formats themselves."""
 
-import argparse
 from typing import NamedTuple
 
-from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.arguments import ArgumentReader, Options
 
 FORMATS = (
     "custom-columns",
@@ -50,7 +49,7 @@ def add_template_flags(parser: ArgumentReader) -> None:
     )
 
 
-def choice_of(options: argparse.Namespace) -> Choice:
+def choice_of(options: Options) -> Choice:
     """The output that these flags ask for; a command need not have them all."""
     return Choice(
         options.output,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import posixpath
 import re
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.arguments import ArgumentReader, Options
 from fairlead.cli.errors import CommandError
 
 # The flags, and their regular expressions by default.
@@ -72,7 +71,7 @@ def add_filter_flags(parser: ArgumentReader) -> None:
         )
 
 
-def filter_of(options: argparse.Namespace) -> Filter:
+def filter_of(options: Options) -> Filter:
     """Raises CommandError."""
     fields = (name[2:].replace("-", "_") for name in DEFAULTS)
     return Filter(*(_patterns(name, getattr(options, name)) for name in fields))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.arguments import ArgumentReader, Options
 from fairlead.cli.commands.config.files import Files, add_words, content_of, only_word, path_from
 from fairlead.cli.errors import CommandFailed
 from fairlead.cli.invocation import Invocation
@@ -71,7 +70,7 @@ async def run(invocation: Invocation) -> int:
     return 0
 
 
-def _check(options: argparse.Namespace) -> None:
+def _check(options: Options) -> None:
     methods = [
         *(["--token"] if options.token else []),
         *(["--username/--password"] if options.username or options.password else []),
@@ -86,9 +85,7 @@ def _check(options: argparse.Namespace) -> None:
         )
 
 
-def _file_fields(
-    files: Files, name: str, options: argparse.Namespace
-) -> Mapping[str, dict[str, str]]:
+def _file_fields(files: Files, name: str, options: Options) -> Mapping[str, dict[str, str]]:
     """For each file flag given, the fields to write: the content, the path, or none for an empty
     path."""
     by_field: dict[str, dict[str, str]] = {}
@@ -101,7 +98,7 @@ def _file_fields(
     return by_field
 
 
-def _change_method(fields: Fields, options: argparse.Namespace) -> None:
+def _change_method(fields: Fields, options: Options) -> None:
     """Set token or username and password; a token removes username and password, and they remove a
     token."""
     values = {field: getattr(options, field) for field in ("token", *_BASIC)}
@@ -117,7 +114,7 @@ def _change_method(fields: Fields, options: argparse.Namespace) -> None:
             fields.pop(field, None)
 
 
-def _change_provider(fields: Fields, options: argparse.Namespace) -> None:
+def _change_provider(fields: Fields, options: Options) -> None:
     provider = _object(fields, "auth-provider")
     if options.auth_provider is not None:
         if not options.auth_provider:
@@ -136,7 +133,7 @@ def _change_provider(fields: Fields, options: argparse.Namespace) -> None:
         provider["config"] = config
 
 
-def _change_plugin(fields: Fields, options: argparse.Namespace) -> None:
+def _change_plugin(fields: Fields, options: Options) -> None:
     plugin = _object(fields, "exec")
     if options.exec_command is not None:
         if not options.exec_command:

@@ -4,10 +4,9 @@ Writes the annotations that the simulation reads (docs/simulation.md)."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 
-from fairlead.cli.arguments import ArgumentReader
+from fairlead.cli.arguments import ArgumentReader, Options
 from fairlead.cli.errors import CommandError, CommandFailed, UsageError
 from fairlead.cli.invocation import Invocation
 from fairlead.cli.output.formats import add_output_flag, check_output, show_result
@@ -95,12 +94,12 @@ async def run(invocation: Invocation) -> int:
     return failures.finish()
 
 
-def _check_names(options: argparse.Namespace) -> None:
+def _check_names(options: Options) -> None:
     if sum((bool(options.words), bool(options.selector), options.all)) != 1:
         raise UsageError("name nodes, or give -l LABELS or --all: one of the three")
 
 
-def _change(options: argparse.Namespace) -> tuple[Annotations, str]:
+def _change(options: Options) -> tuple[Annotations, str]:
     """The annotations to write, and the text that says what the nodes are now."""
     states = {
         "--silent": (UNREACHABLE, options.silent, "silent"),
