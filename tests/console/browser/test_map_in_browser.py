@@ -14,7 +14,7 @@ from support.waiting import eventually
 expect = pytest.importorskip("playwright.sync_api").expect
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator
+    from playwright.sync_api import Locator, Route
 
 Visit = Callable[..., Visitor]
 APP = "app.kubernetes.io/name"
@@ -219,6 +219,34 @@ def test_what_is_there_keeps_its_place_while_others_come_and_go(
     space.collection("pods").delete("web", gracePeriodSeconds="0")
     expect(node(visitor, "Pod", "web")).to_have_count(0)
     assert [place(node(visitor, *one)) for one in kept] == before
+
+
+def test_each_kind_is_listed_once(visit: Visit, two_applications: Space) -> None:
+    space = two_applications
+    visitor = visit(space.server, "#/nowhere", namespace=space.name)
+    with visitor.requested() as requests:
+        visitor.go("#/map")
+        expect(node(visitor, "Pod", "web")).to_have_count(1)
+        space.config_maps.create("new")  # the feed is followed when it is seen
+        expect(node(visitor, "ConfigMap", "new")).to_have_count(1)
+    lists = [url for url in requests if "limit=500" in url]
+    assert any("/pods?" in url for url in lists)
+    assert len(lists) == len(set(lists))
+
+
+def test_what_changes_before_the_feed_begins_is_on_the_map(
+    visit: Visit, two_applications: Space
+) -> None:
+    space = two_applications
+    visitor = visit(space.server, "#/nowhere", namespace=space.name)
+    held: list[Route] = []
+    visitor.page.route("**/history?*limit=1*", lambda route: held.append(route))
+    visitor.go("#/map")
+    expect(node(visitor, "Pod", "web")).to_have_count(1)
+    space.config_maps.create("late")
+    for route in held:
+        route.continue_()
+    expect(node(visitor, "ConfigMap", "late")).to_have_count(1)
 
 
 def test_wheel_keys_and_dragging_move_the_map(visit: Visit, two_applications: Space) -> None:

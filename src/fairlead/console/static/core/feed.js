@@ -18,6 +18,8 @@ export class Feed extends Live {
   gaps = [];
   /** The revision since which everything is known here. */
   since = 0;
+  /** The revision since which no change was missed; zero until that is known. */
+  start = 0;
   /** The oldest one that the server knows. */
   oldest = 0;
   /** How many came while it was followed. */
@@ -93,6 +95,7 @@ export class Feed extends Live {
     this.oldest = Number(metadata.oldest);
     for (const change of items) this.#take(change);
     this.#seen = Number(metadata.resourceVersion);
+    this.start = this.#seen;
     this.#isCurrent = true;
     this.tell();
   }

@@ -13,7 +13,7 @@ import { keyOf } from "./states.js";
 
 /** @import {Catalogue, Kind} from "./kinds.js" */
 /** @import {Change} from "./past.js" */
-/** @typedef {{kind: Kind, isWhole: boolean, items: Map<string, any>}} Gathered */
+/** @typedef {{kind: Kind, isWhole: boolean, items: Map<string, any>, version: number}} Gathered */
 /** @typedef {{kind: Kind, namespace: string, name: string}} Stale */
 
 const MAX_OBJECTS = 2_000; // objects of a kind
@@ -38,6 +38,8 @@ export class Gathering extends Live {
   /** Kinds of which too much changed to ask for each. @type {Set<Kind>} */
   #due = new Set();
   #heeded = 0;
+  /** The revision since which the feed told of all changes. */
+  #start = 0;
   #isFetching = false;
 
   /**
@@ -64,7 +66,7 @@ export class Gathering extends Live {
     if (hidden.length) this.problems.set("", `you may not list ${hidden.join(", ")}`);
     for (const kind of wanted.filter((one) => rights.mayList(one))) {
       const isWhole = !STATELESS.includes(keyOf(this.catalogue, kind));
-      this.kinds.set(kind, { kind, isWhole, items: new Map() });
+      this.kinds.set(kind, { kind, isWhole, items: new Map(), version: 0 });
     }
     // What changes meanwhile is looked at afterwards: nothing falls between.
     if (!this.revision) this.#follow(signal);
@@ -93,17 +95,13 @@ export class Gathering extends Live {
 
   /** @param {AbortSignal} signal */
   #follow(signal) {
-    let wasLive = false;
     this.feed.addEventListener(
       "changed",
       () => {
-        const isLive = this.feed.state === "live";
         const fresh = this.feed.count - this.#heeded;
         this.#heeded = this.feed.count;
-        if ((isLive && !wasLive) || fresh > KEPT)
-          for (const one of this.kinds.keys()) this.#due.add(one);
+        if (fresh > KEPT) for (const one of this.kinds.keys()) this.#due.add(one);
         else if (fresh) for (const one of this.feed.changes.slice(-fresh)) this.#heed(one);
-        wasLive = isLive;
         if (this.isComplete) void this.#fetch(signal);
       },
       { signal },
@@ -128,6 +126,7 @@ export class Gathering extends Live {
    * @param {AbortSignal} signal
    */
   async #fetch(signal) {
+    this.#seekMissed();
     if (this.#isFetching) return;
     this.#isFetching = true;
     while (!signal.aborted && (this.#stale.size || this.#due.size)) {
@@ -141,6 +140,14 @@ export class Gathering extends Live {
       await inTurns(few, (one) => this.#get(one, signal));
     }
     this.#isFetching = false;
+  }
+
+  /** What was listed before the feed began may have changed in between. */
+  #seekMissed() {
+    if (this.#start === this.feed.start) return;
+    this.#start = this.feed.start;
+    for (const { kind, version } of this.kinds.values())
+      if (version < this.#start) this.#due.add(kind);
   }
 
   /**
@@ -174,7 +181,9 @@ export class Gathering extends Live {
     const query = exactly(this.revision);
     const path = collectionPath(kind, this.namespace);
     try {
-      const { items, total } = await list(path, { accept, query, maximum: MAX_OBJECTS, signal });
+      const wanted = { accept, query, maximum: MAX_OBJECTS, signal };
+      const { items, total, version } = await list(path, wanted);
+      gathered.version = Number(version);
       gathered.items = new Map(items.map((one) => [idOf(one.metadata), latest(gathered, one)]));
       const unseen = total - items.length;
       if (unseen) this.problems.set(kind.plural, `the last ${unseen} of ${total} ${kind.plural}`);
