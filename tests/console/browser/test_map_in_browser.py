@@ -14,7 +14,7 @@ from support.waiting import eventually
 expect = pytest.importorskip("playwright.sync_api").expect
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Route
+    from playwright.sync_api import Locator, Route, ViewportSize
 
 Visit = Callable[..., Visitor]
 APP = "app.kubernetes.io/name"
@@ -247,6 +247,18 @@ def test_what_changes_before_the_feed_begins_is_on_the_map(
     for route in held:
         route.continue_()
     expect(node(visitor, "ConfigMap", "late")).to_have_count(1)
+
+
+def test_nodes_that_are_too_small_to_read_get_their_texts_later(
+    visit: Visit, kubernetes: Space
+) -> None:
+    names = [f"c{number}" for number in range(200)]
+    kubernetes.config_maps.create_all(*names)
+    low: ViewportSize = {"width": 720, "height": 500}
+    visitor = visit(kubernetes.server, "#/map", namespace=kubernetes.name, viewport=low)
+    expect(visitor.page.locator(".map.tiny")).to_have_count(1)
+    expect(visitor.page.locator(".map .node .name")).to_have_count(len(names))
+    assert sorted(visitor.page.locator(".map .node .name").all_text_contents()) == sorted(names)
 
 
 def test_wheel_keys_and_dragging_move_the_map(visit: Visit, two_applications: Space) -> None:

@@ -58,10 +58,9 @@ export class Viewport {
     const down = (clientHeight - 2 * EDGE) / Math.max(1, height);
     this.#scale = Math.max(FARTHEST, Math.min(1, across, down));
     this.isTouched = false;
-    this.#moveTo(
-      clientWidth / 2 - (x + width / 2) * this.#scale,
-      clientHeight / 2 - (y + height / 2) * this.#scale,
-    );
+    this.#x = clientWidth / 2 - (x + width / 2) * this.#scale;
+    this.#y = clientHeight / 2 - (y + height / 2) * this.#scale;
+    this.#apply(); // now: it is done before something large is drawn
   }
 
   /**
@@ -123,11 +122,15 @@ export class Viewport {
     this.#isDue = true;
     requestAnimationFrame(() => {
       this.#isDue = false;
-      const place = `translate(${this.#x}px, ${this.#y}px) scale(${this.#scale})`;
-      this.world.style.setProperty("transform", place);
-      this.picture.classList.toggle("far", this.#scale < READABLE);
-      this.picture.classList.toggle("tiny", this.#scale < TINY);
+      this.#apply();
     });
+  }
+
+  #apply() {
+    const place = `translate(${this.#x}px, ${this.#y}px) scale(${this.#scale})`;
+    this.world.style.setProperty("transform", place);
+    this.picture.classList.toggle("far", this.#scale < READABLE);
+    this.picture.classList.toggle("tiny", this.#scale < TINY);
   }
 
   /** @param {WheelEvent} event */

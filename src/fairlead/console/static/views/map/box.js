@@ -1,6 +1,6 @@
 /** The box of a node on the map: its kind, its name, how it is, and its members. */
 
-import { svg } from "../../core/dom.js";
+import { svg, visible } from "../../core/dom.js";
 import { objectRoute } from "../../core/paths.js";
 import { SIGNS } from "../../parts/picture.js";
 import { BOX } from "../../parts/places.js";
@@ -12,6 +12,15 @@ const HEAD = 25; // of a kind and a state
 const KIND = 16; // of a kind
 const DOT = 6; // pixels of a member, with the room beside it
 const DOTS = 28; // members in a row
+// What all nodes have. It is copied for each, which takes a fraction of the time of making it.
+const FRAME = svg("rect", { ...BOX, rx: 4 });
+const TONE = svg("rect", { class: "tone", width: 5, height: BOX.height, rx: 2 });
+const TEXTS = {
+  kind: svg("text", { class: "kind", x: 12, y: 15 }),
+  name: svg("text", { class: "name", x: 12, y: 33 }),
+  nameAboveDots: svg("text", { class: "name", x: 12, y: 29 }),
+  word: svg("text", { class: "word", x: BOX.width - 8, y: 15, "text-anchor": "end" }),
+};
 
 /**
  * The parts of a node that stay while it changes.
@@ -21,8 +30,7 @@ const DOTS = 28; // members in a row
 export function made(id, node) {
   const element = elementOf(node);
   element.setAttribute("data-id", id);
-  const place = { class: "word", x: BOX.width - 8, y: 15, "text-anchor": "end" };
-  return { element, title: svg("title"), word: svg("text", place) };
+  return { element, title: svg("title"), word: text("word") };
 }
 
 /**
@@ -63,17 +71,28 @@ export function inFull({ title, name, state, members, thing }) {
   return [full, state.why].filter(Boolean).join(". ");
 }
 
-/** What of a node does not depend on its state. @param {Node} node */
-export function inside(node) {
+/** What of a node is seen from afar, too. @param {Node} node */
+export function frameOf({ members }) {
+  const tones = members.slice(0, DOTS).map((one) => one.state.tone);
+  return [FRAME.cloneNode(), TONE.cloneNode(), dots(tones)];
+}
+
+/** The texts of a node that do not depend on its state. @param {Node} node */
+export function textsOf(node) {
   const { name, members, isOpen } = node;
   const lead = members.length ? (isOpen ? "▾ " : "▸ ") : "";
-  return [
-    svg("rect", { ...BOX, rx: 4 }),
-    svg("rect", { class: "tone", width: 5, height: BOX.height, rx: 2 }),
-    svg("text", { class: "kind", x: 12, y: 15 }, kindOf(node)),
-    svg("text", { class: "name", x: 12, y: members.length ? 29 : 33 }, lead + short(name, NAME)),
-    dots(members.slice(0, DOTS).map((one) => one.state.tone)),
-  ];
+  const place = members.length ? "nameAboveDots" : "name";
+  return [text("kind", kindOf(node)), text(place, lead + short(name, NAME))];
+}
+
+/**
+ * @param {keyof typeof TEXTS} place
+ * @param {string} [words]
+ */
+function text(place, words = "") {
+  const element = /** @type {SVGTextElement} */ (TEXTS[place].cloneNode());
+  element.textContent = visible(words);
+  return element;
 }
 
 /**

@@ -4,14 +4,15 @@
 import { fill, h, svg, visible } from "../../core/dom.js";
 import { curve } from "../../parts/layout.js";
 import { BOX } from "../../parts/places.js";
-import { inFull, inside, made, wordOf } from "./box.js";
+import { frameOf, inFull, made, textsOf, wordOf } from "./box.js";
 
 /** @import {Line, Node, Plan} from "../../core/strips.js" */
 /** @import {Point} from "../../parts/places.js" */
 /** @typedef {{element: SVGElement, title: SVGElement, word: SVGElement, place: string, shape: string, state: string, node: Node}} DrawnNode */
-/** @typedef {{element: SVGPathElement, d: string, line: Line}} DrawnLine */
+/** @typedef {{element: SVGPathElement, from: Point, to: Point, line: Line}} DrawnLine */
 
 const BATCH = 80; // nodes that are made or changed between two frames
+const BARE = 0.4; // of the work of a node is that of one without texts
 const TOLD = 8; // relations in words
 const LABELS = 30; // lines that are labelled at once
 /** How lines look, by what they mean; all others are of use. @type {Record<string, string>} */
@@ -40,6 +41,8 @@ export class Drawing {
   world = svg("svg", {}, this.lines, this.labels, this.boxes);
   /** @type {Map<string, DrawnNode>} */
   #nodes = new Map();
+  /** Nodes without their texts, which could not be read when they were drawn. @type {Set<string>} */
+  #bare = new Set();
   /** @type {Map<string, DrawnLine>} */
   #lines = new Map();
   /** @type {Map<string, Point>} */
@@ -78,19 +81,21 @@ export class Drawing {
       if (plan.nodes.has(id)) continue;
       element.remove();
       this.#nodes.delete(id);
+      this.#bare.delete(id);
     }
     let left = BATCH;
     let isWhole = true;
     for (const [id, node] of plan.nodes) {
-      if (left > 0) left -= Number(this.#node(id, node, id === centre));
+      if (left > 0) left -= this.#node(id, node, id === centre);
       else isWhole = isWhole && this.#isDrawn(id, node, id === centre);
     }
+    if (isWhole) for (const id of [...this.#bare].slice(0, left)) this.#addTexts(id);
     const isThere = (/** @type {string} */ id) => this.#nodes.has(id);
     this.#drawLines(plan.lines.filter(({ from, to }) => isThere(from) && isThere(to)));
     if (!this.#nodes.has(this.current)) this.#choose(this.#nearest(last ?? { x: 0, y: 0 }));
     if (focused && focused !== this.current) this.focus(this.current);
     if (this.#lit) this.light(this.#lit, true);
-    return isWhole;
+    return isWhole && !this.#bare.size;
   }
 
   get hasFocus() {
@@ -249,7 +254,7 @@ export class Drawing {
    * @param {string} id
    * @param {Node} node
    * @param {boolean} isCentre
-   * @returns {boolean} whether there was something to draw
+   * @returns {number} how much work that was, in nodes
    */
   #node(id, node, isCentre) {
     const looks = this.#looks(id, node, isCentre);
@@ -269,11 +274,20 @@ export class Drawing {
     if (isShaped) {
       element.setAttribute("tabindex", id === this.current ? "0" : "-1");
       if (node.members.length) element.setAttribute("aria-expanded", String(node.isOpen));
-      fill(element, title, inside(node), word);
+      const isBare = before ? this.#bare.has(id) : this.picture.classList.contains("tiny");
+      if (isBare) this.#bare.add(id);
+      fill(element, title, frameOf(node), !isBare && [textsOf(node), word]);
     }
     if (!before) this.boxes.append(element);
     this.#nodes.set(id, drawn);
-    return isMoved || isChanged;
+    return isMoved || isChanged ? (this.#bare.has(id) ? BARE : 1) : 0;
+  }
+
+  /** @param {string} id of a bare node */
+  #addTexts(id) {
+    const { element, node, word } = /** @type {DrawnNode} */ (this.#nodes.get(id));
+    element.append(...textsOf(node), word);
+    this.#bare.delete(id);
   }
 
   /**
@@ -295,12 +309,13 @@ export class Drawing {
     const none = { x: 0, y: 0 };
     for (const line of lines) {
       const id = `${line.from}\n${line.to}`;
-      const d = curve(this.points.get(line.from) ?? none, this.points.get(line.to) ?? none, BOX);
+      const from = this.points.get(line.from) ?? none;
+      const to = this.points.get(line.to) ?? none;
       const known = before.get(id);
       const element = known?.element ?? svg("path", { class: lookOf(line) });
-      if (known?.d !== d) element.setAttribute("d", d);
+      if (known?.from !== from || known.to !== to) element.setAttribute("d", curve(from, to, BOX));
       if (!known) this.lines.append(element);
-      this.#lines.set(id, { element, d, line });
+      this.#lines.set(id, { element, from, to, line });
       before.delete(id);
     }
     for (const { element } of before.values()) element.remove();

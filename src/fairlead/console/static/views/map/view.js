@@ -34,7 +34,9 @@ const MOVES = {
 export class MapView {
   /** @type {Set<string>} */
   #opened = new Set();
-  #isDue = false;
+  /** Whether something changed that was not thought about yet. */
+  #isStale = false;
+  #isDrawing = false;
   #wait = SOONEST;
   #places = new Places();
   /** @type {Plan} */
@@ -130,8 +132,7 @@ export class MapView {
     this.isList = !this.isList;
     keep("as", this.isList ? "list" : "map");
     this.#choose();
-    this.#draw();
-    if (!this.isList) this.fit();
+    this.#draw(true);
     if (this.isList) this.listing.grid.focus();
     else this.drawing.focus(this.drawing.current);
   }
@@ -144,40 +145,53 @@ export class MapView {
   /** Place everything anew. */
   again() {
     this.#places.reset();
-    this.#draw();
-    this.fit();
+    this.#draw(true);
   }
 
   fit() {
-    const all = [...this.drawing.points.values()];
+    const all = [...this.#points.values()];
     if (!all.length || this.isList) return;
     const width = Math.max(...all.map(({ x }) => x)) + BOX.width;
     const height = Math.max(...all.map(({ y }) => y)) + BOX.height;
     this.viewport.fit({ x: 0, y: 0, width, height });
   }
 
-  /** Draw when there was time for other things. */
-  #soon(wait = this.#isDrawn ? this.#wait : 0) {
-    if (this.#isDue || !this.gathering.isComplete) return;
-    this.#isDue = true;
-    setTimeout(() => {
-      if (this.place.signal.aborted) return;
-      const began = performance.now();
-      const isMoving = this.viewport.isMoving;
-      if (!isMoving) this.#think();
-      // Thinking and drawing are two tasks, so that neither holds up a frame for long.
-      requestAnimationFrame(() => {
-        this.#isDue = false;
-        if (isMoving) return this.#soon();
-        if (!this.place.signal.aborted) this.#show();
-        this.#wait = Math.max(SOONEST, SHARE * (performance.now() - began));
-      });
-    }, wait);
+  #soon() {
+    this.#isStale = true;
+    if (!this.#isDrawing && this.gathering.isComplete) void this.#keepUp();
   }
 
-  #draw() {
+  /** Draw until nothing changes any more, each time after there was time for other things. */
+  async #keepUp() {
+    this.#isDrawing = true;
+    while (this.#isStale) {
+      if (this.#isDrawn) await pause(this.#wait);
+      if (this.place.signal.aborted) return;
+      if (this.viewport.isMoving) continue;
+      this.#isStale = false;
+      const spent = timeOf(() => this.#think());
+      this.#wait = Math.max(SOONEST, SHARE * (spent + (await this.#showAll())));
+    }
+    this.#isDrawing = false;
+  }
+
+  /**
+   * Thinking and drawing are several tasks, so that none holds up a frame for long.
+   * @returns {Promise<number>} the milliseconds that drawing took
+   */
+  async #showAll() {
+    let spent = 0;
+    for (let isWhole = false; !isWhole && !this.place.signal.aborted;) {
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+      if (!this.viewport.isMoving) spent += timeOf(() => (isWhole = this.#show()));
+    }
+    return spent;
+  }
+
+  #draw(fits = false) {
     this.#think();
-    this.#show();
+    if (fits) this.fit();
+    if (!this.#show()) void this.#showAll();
   }
 
   /** Find out what there is to draw. */
@@ -202,16 +216,17 @@ export class MapView {
     this.#points = this.#arranged();
   }
 
+  /** @returns {boolean} whether all of it is drawn */
   #show() {
-    if (!this.gathering.isComplete || this.isList) return;
+    if (!this.gathering.isComplete) return true;
+    const isFirst = !this.#isDrawn;
+    this.#isDrawn = true;
+    if (this.isList) return true;
+    if (isFirst) this.fit(); // the browser lays texts out once then, as they look at that scale
     const isWhole = this.drawing.show(this.#plan, this.#points, this.scope.centre ?? "");
-    if (!isWhole) this.#soon(0);
     this.#mark();
-    if (!this.#isDrawn) {
-      this.#isDrawn = true;
-      this.fit();
-      if (this.#found.length) this.#go(0);
-    }
+    if (isFirst && this.#found.length) this.#go(0);
+    return isWhole;
   }
 
   #world() {
@@ -343,4 +358,19 @@ export class MapView {
     event.preventDefault();
     event.stopPropagation();
   };
+}
+
+/** @param {number} milliseconds */
+function pause(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+/**
+ * How many milliseconds something takes.
+ * @param {() => void} work
+ */
+function timeOf(work) {
+  const began = performance.now();
+  work();
+  return performance.now() - began;
 }
