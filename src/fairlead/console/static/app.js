@@ -97,9 +97,10 @@ async function enter(why) {
     showSignIn(byId("app"), why);
     return;
   }
-  void own(VIEWS, current().parts[0] ?? "overview")?.(); // it comes while the server is asked
+  const loading = catalogue.load();
+  void own(VIEWS, current().parts[0] ?? "overview")?.(); // it is loaded while the server is asked
   try {
-    await catalogue.load();
+    await loading;
   } catch (error) {
     if (token()) fill(byId("app"), stuck(reasonOf(error)));
     else showSignIn(byId("app"), reasonOf(error));
@@ -186,13 +187,15 @@ function show() {
     link.toggleAttribute("aria-current", isCurrent);
     if (!isCurrent) continue;
     link.setAttribute("aria-current", "page");
-    link.scrollIntoView({ block: "nearest", inline: "nearest" }); // where it is one line of many
+    // Where it is one line of many. Scrolling lays the page out, which need not hold up the view.
+    requestAnimationFrame(() => link.scrollIntoView({ block: "nearest", inline: "nearest" }));
   }
   /** @param {string} text */
   const title = (text) => void (document.title = `${text} · Fairlead`);
   const load = own(VIEWS, name);
+  const isNew = !host.firstChild;
   fill(host, skeleton(LINKS.find(([link]) => link === name)?.[1] ?? "Loading"));
-  host.scrollTop = 0;
+  if (!isNew) host.scrollTop = 0; // it lays the page out
   if (!load) {
     fill(host, nothing(`there is no view ${name}`));
     return;
