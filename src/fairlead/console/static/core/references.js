@@ -119,12 +119,10 @@ export function mayName(key) {
 export function referencesOf(key, object) {
   const known = found.get(object);
   if (known) return known;
-  const references = (NAMES[key] ?? [])
-    .flatMap(([label, kind, path]) =>
-      valuesAt(object, path).map((value) => reference(label, kind, value)),
-    )
-    .concat(isCustomKey(key) && !NAMES[key] ? customReferences(object) : [])
-    .filter((one) => one.name && !EVERYWHERE.test(one.name));
+  const all = isCustomKey(key) && !NAMES[key] ? customReferences(object) : [];
+  for (const [label, kind, path] of NAMES[key] ?? [])
+    for (const value of valuesAt(object, path.split("."))) all.push(reference(label, kind, value));
+  const references = all.filter((one) => one.name && !EVERYWHERE.test(one.name));
   found.set(object, references);
   return references;
 }
@@ -158,17 +156,20 @@ function reference(label, kind, value) {
 }
 
 /**
+ * Most objects have nothing at most of these paths, and that is found at the first step.
  * @param {any} object
- * @param {string} path
+ * @param {string[]} path
+ * @param {number} [at] the step to begin with
+ * @param {any[]} [found] by now
  * @returns {any[]}
  */
-function valuesAt(object, path) {
-  return path
-    .split(".")
-    .reduce(
-      (values, step) => values.flatMap((one) => one[step] ?? []),
-      /** @type {any[]} */ ([object]),
-    );
+function valuesAt(object, path, at = 0, found = []) {
+  const value = object[path[at]] ?? [];
+  for (const one of Array.isArray(value) ? value : [value]) {
+    if (at + 1 === path.length) found.push(one);
+    else valuesAt(one, path, at + 1, found);
+  }
+  return found;
 }
 
 /**
