@@ -7,13 +7,13 @@ const UNITS = /** @type {const} */ ([
   ["s", 1],
 ]);
 
-// A formatter is costly to make. Hours are as a moment is typed: 08:36.
+// Hours are as a moment is typed: 08:36.
 const DIGITS = /** @type {const} */ ({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const SECOND = /** @type {const} */ ({ second: "2-digit" });
 const DAY = /** @type {const} */ ({ year: "numeric", month: "numeric", day: "numeric" });
-const MINUTES = new Intl.DateTimeFormat([], DIGITS);
-const SECONDS = new Intl.DateTimeFormat([], { ...DIGITS, ...SECOND });
-const DATED = new Intl.DateTimeFormat([], { ...DAY, ...DIGITS, ...SECOND });
+const inMinutes = formatter(DIGITS);
+const inSeconds = formatter({ ...DIGITS, ...SECOND });
+const withDate = formatter({ ...DAY, ...DIGITS, ...SECOND });
 
 /** The moment of the past that is shown, in milliseconds. */
 let shown = NaN;
@@ -55,7 +55,7 @@ export function age(moment, now = presentTime()) {
  * @param {boolean} [withSeconds]
  */
 export function shortClock(moment, withSeconds = false) {
-  return Number.isNaN(moment) ? "" : (withSeconds ? SECONDS : MINUTES).format(moment);
+  return Number.isNaN(moment) ? "" : (withSeconds ? inSeconds : inMinutes)(moment);
 }
 
 /**
@@ -67,5 +67,16 @@ export function clock(moment) {
   const date = new Date(moment);
   if (Number.isNaN(date.getTime())) return moment; // what a custom kind says may be anything
   const today = date.toDateString() === new Date().toDateString();
-  return (today ? SECONDS : DATED).format(date);
+  return (today ? inSeconds : withDate)(date);
+}
+
+/**
+ * Formats moments. What does that is costly to make, and is made when it is needed first.
+ * @param {Intl.DateTimeFormatOptions} options
+ */
+function formatter(options) {
+  /** @type {Intl.DateTimeFormat | undefined} */
+  let made;
+  return (/** @type {Date | number} */ moment) =>
+    (made ??= new Intl.DateTimeFormat([], options)).format(moment);
 }
