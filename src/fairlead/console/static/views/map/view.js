@@ -165,9 +165,9 @@ export class MapView {
   async #keepUp() {
     this.#isDrawing = true;
     while (this.#isStale) {
-      if (this.#isDrawn) await pause(this.#wait);
+      do await pause(this.#isDrawn ? this.#wait : 0);
+      while (this.viewport.isMoving);
       if (this.place.signal.aborted) return;
-      if (this.viewport.isMoving) continue;
       this.#isStale = false;
       const spent = timeOf(() => this.#think());
       this.#wait = Math.max(SOONEST, SHARE * (spent + (await this.#showAll())));
