@@ -459,6 +459,8 @@ def test_a_compact_table_says_what_a_pretty_one_does(filled: Space, include: str
             for answer in answers:
                 for row in answer["rows"]:
                     del row["cells"][-1]  # its age
+                if path == filled.secrets.path:  # a list has the revision of the whole store
+                    assert answer["metadata"].pop("resourceVersion")
             assert answers[0] == answers[1]
 
 

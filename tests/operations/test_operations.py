@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from support.api import (
     operation,
     system,
 )
+from support.client import PATIENCE
 from support.listening import next_events
 from support.writes import apply, create, update
 
@@ -36,6 +38,7 @@ from fairlead.operations.watch import open_watch
 from fairlead.storage.backend import Outcome, Write
 from fairlead.storage.selection import EVERYTHING
 from fairlead.storage.sqlite.log import EmbeddedLog
+from fairlead.storage.writes import Pending
 
 _PODS = "core/v1/pods"
 
@@ -130,19 +133,30 @@ def test_deletes_of_a_collection_share_their_commits(tmp_path: Path) -> None:
                 CONFIG_MAPS, {"metadata": {"name": f"c{number}", "namespace": "work"}}
             )
         batches: list[int] = []
-        assert isinstance(api.store.log, EmbeddedLog)
-        backend = api.store.log._backend
-        append = backend.append
+        sent: list[Pending] = []
+        all_sent = Event()
+        log = api.store.log
+        assert isinstance(log, EmbeddedLog)
+        backend = log._backend
+        write, append = log.write, backend.append
 
-        def counted(writes: Sequence[Write]) -> list[Outcome]:
+        def noted(pending: Pending) -> None:
+            write(pending)
+            sent.append(pending)
+            if len(sent) == 40:
+                all_sent.set()
+
+        def held(writes: Sequence[Write]) -> list[Outcome]:
+            assert all_sent.wait(PATIENCE), "the deletes wait for each other"
             batches.append(len(writes))
             return append(writes)
 
-        backend.append = counted  # type: ignore[method-assign]  # replaced to count its calls
+        log.write = noted  # type: ignore[method-assign]  # replaced to see the deletes that wait
+        backend.append = held  # type: ignore[method-assign]  # replaced to hold the first commit
         wanted = operation(api, "deletecollection")
         await delete_collection(api, wanted, DeleteOptions(), ListOptions(), EVERYTHING)
         assert sum(batches) == 40
-        assert len(batches) <= 3
+        assert len(batches) == 2  # the deletes of the first turn, and those that came meanwhile
 
     on_api(tmp_path, work)
 

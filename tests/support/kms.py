@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from os import urandom
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import grpc
@@ -15,6 +15,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from fairlead.storage.encryption.kms_messages import Message, field, map_field
+from support.client import PATIENCE
 
 _NONCE = 12
 
@@ -28,7 +29,7 @@ class Plugin:
         self.reported_version = version
         self.key_id = "key-1"
         self.health = "ok"
-        self.delay = 0.0
+        self.gates: dict[str, Event] = {}  # by the method that answers only once its gate is open
         self.refuses = False
         self.wrong: bytes | None = None  # answers of Decrypt and Encrypt
         self.calls: list[str] = []
@@ -70,7 +71,8 @@ class Plugin:
     def _counted(self, name: str, answer: Callable[[Message], bytes]) -> Callable[..., bytes]:
         def call(request: bytes, context: grpc.ServicerContext) -> bytes:
             self.calls.append(name)
-            time.sleep(self.delay)
+            if name in self.gates and not self.gates[name].wait(PATIENCE):
+                context.abort(grpc.StatusCode.ABORTED, "nobody opens the gate")
             if self.refuses:
                 context.abort(grpc.StatusCode.UNAVAILABLE, "the service is away")
             try:

@@ -9,7 +9,7 @@ import asyncio
 import time
 from pathlib import Path
 
-_TICK = 0.002
+TICK = 0.002  # seconds between two looks at the clock
 
 
 def prelude(report: Path) -> str:
@@ -35,10 +35,10 @@ def write_down(report: str) -> None:
         def tick() -> None:
             nonlocal last
             spent = time.thread_time() - last
-            if spent > _TICK:
+            if spent > TICK:
                 lines.write(f"{spent}\n")
             last = time.thread_time()
-            loop.call_later(_TICK, tick)
+            loop.call_later(TICK, tick)
 
         tick()
         await run(server)

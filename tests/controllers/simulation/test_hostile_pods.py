@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.client import Client, Object
+from support.pace import in_time
 from support.process import ServerProcess
 from support.simulation import await_nodes
 from support.stalls import Report, prelude
@@ -20,6 +21,12 @@ _PODS = "/api/v1/namespaces/default/pods"
 _SERVICES = "/api/v1/namespaces/default/services"
 _BUSY = ["sh", "-c", "while :; do echo a; done"]
 _LONG = ["sh", "-c", "for i in $(seq 50); do echo a; done"]
+_CONTAINERS: dict[str, Object] = {
+    "commands": {"command": _BUSY},
+    "postStart": {"lifecycle": {"postStart": {"exec": {"command": _LONG}}}},
+    "preStop": {"lifecycle": {"preStop": {"exec": {"command": _LONG}}}},
+    "probes": {"readinessProbe": {"httpGet": {"port": 80}}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +37,10 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client, 
     flags = ("--simulate-nodes", "1")
     server = ServerProcess(directory, flags=flags, prelude=prelude(report)).start()
     await_nodes(server, 1)
-    yield server.client(), Report(report)
+    client = server.client()
+    for number, container in enumerate(_CONTAINERS.values()):  # loads what the first such pod needs
+        _play(client, f"first{number}", 1, container)
+    yield client, Report(report)
     server.kill()
 
 
@@ -52,25 +62,23 @@ def _await_running(client: Client, name: str) -> None:
     eventually(is_running, f"{name} runs", patience=_PATIENCE)
 
 
-@pytest.mark.parametrize(
-    "container",
-    [
-        pytest.param({"command": _BUSY}, id="commands"),
-        pytest.param({"lifecycle": {"postStart": {"exec": {"command": _LONG}}}}, id="postStart"),
-        pytest.param({"lifecycle": {"preStop": {"exec": {"command": _LONG}}}}, id="preStop"),
-        pytest.param({"readinessProbe": {"httpGet": {"port": 80}}}, id="probes"),
-    ],
-)
+def _play(client: Client, name: str, containers: int, container: Object) -> None:
+    """Run a pod and delete it."""
+    _create(client, name, containers, container=container)
+    _await_running(client, name)
+    path = f"{_PODS}/{name}"
+    assert client.delete(path).status == 200
+    eventually(lambda: client.get(path).status == 404, f"{name} is gone", patience=_PATIENCE)
+
+
+@pytest.mark.parametrize("container", _CONTAINERS.values(), ids=_CONTAINERS)
 def test_a_pod_with_hundreds_of_containers_leaves_turns_to_others(
     watched: tuple[Client, Report], container: Object
 ) -> None:
     client, report = watched
     report.longest()  # so far
-    _create(client, "many", 100, container=container)
-    _await_running(client, "many")
-    assert client.delete(f"{_PODS}/many").status == 200
-    eventually(lambda: client.get(f"{_PODS}/many").status == 404, "it is gone", patience=_PATIENCE)
-    assert report.longest() < _MAX_SECONDS
+    _play(client, "many", 100, container)
+    assert in_time(report.longest(), _MAX_SECONDS)
 
 
 def test_init_containers_leave_their_files_once_for_all_containers(
@@ -96,7 +104,7 @@ def test_init_containers_leave_their_files_once_for_all_containers(
     _create(client, "init", 100, container=command, spec=spec)
     _await_running(client, "init")
     assert client.get(f"{_PODS}/init/log?container=c99").text == "a\n"
-    assert report.longest() < _MAX_SECONDS
+    assert in_time(report.longest(), _MAX_SECONDS)
 
 
 def test_a_container_does_not_look_at_every_service(watched: tuple[Client, Report]) -> None:
@@ -113,4 +121,4 @@ def test_a_container_does_not_look_at_every_service(watched: tuple[Client, Repor
     _create(client, "calls", 1, container={"command": ["sh", "-c", calls]})
     _await_running(client, "calls")
     assert client.get(f"{_PODS}/calls/log").status == 200
-    assert report.longest() < _MAX_SECONDS
+    assert in_time(report.longest(), _MAX_SECONDS)
