@@ -11,7 +11,7 @@ import orjson
 from fairlead.api.patch import read_patch
 from fairlead.auth.authentication.impersonation import with_implied_group
 from fairlead.auth.authentication.user import User, account_groups, split_account_name
-from fairlead.base import budget
+from fairlead.base import budget, meter
 from fairlead.base.errors import StatusError, not_found
 from fairlead.codec.bodies import BodyError, parse_yaml
 from fairlead.codec.go_template.parts import Body
@@ -52,7 +52,10 @@ class Actions:
         functions = {**FUNCTIONS, **ObjectFunctions(self._client, value).table()}
 
         async def rendered(template: Body) -> Any:
-            return await budget.run(size, _rendered, template, value, functions)
+            try:
+                return await budget.run(size, _rendered, template, value, functions)
+            except meter.TimeLimitExceeded:
+                raise StageError("the template takes too long") from None
 
         for step in stage.steps:
             match step:

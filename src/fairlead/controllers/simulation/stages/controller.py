@@ -310,7 +310,7 @@ class StagePlayer:
         try:
             await playing.play(stage, value, size)
         except (expressions.StageError, meter.OverBudget) as error:
-            self._fail(stage, resource, value, str(error) or "the template takes too long")
+            self._fail(stage, resource, value, str(error))
         except StatusError as error:
             if error.code in (409, 429) or error.code >= 500:
                 self._progress[resource.key].pop(_key_of(value), None)
