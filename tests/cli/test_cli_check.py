@@ -20,6 +20,7 @@ from fairlead.cli.checks.directory import check_files
 from fairlead.cli.checks.findings import Weight
 from fairlead.cli.checks.objects import ObjectCheck
 from fairlead.cli.checks.server import metric_findings
+from fairlead.storage.sqlite import format as file_format
 from fairlead.storage.sqlite.directory import Acknowledged
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -63,6 +64,22 @@ def test_a_directory_in_use_is_checked_and_left_alone(
     assert checked.code == 0, checked.lines
     assert server.client().get("/readyz").status == 200
     assert server.stop() == 0
+
+
+def test_what_a_server_writes_during_the_check_is_not_taken_for_lost(
+    fresh_server: FreshServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = fresh_server()
+    check_pages = file_format.check_pages
+
+    def written_meanwhile(db: sqlite3.Connection, path: Path) -> None:
+        check_pages(db, path)
+        maps = "/api/v1/namespaces/default/configmaps"
+        assert server.client().post(maps, {"metadata": {"name": "late"}}).status == 201
+
+    monkeypatch.setattr(file_format, "check_pages", written_meanwhile)
+    checked = Checked(capsys, "--data-dir", server.data)
+    assert checked.code == 0, checked.lines
 
 
 def test_a_damaged_row_is_an_error_at_its_revision(

@@ -56,6 +56,8 @@ class DatabaseCheck:
         return sqlite3.connect(place, uri=True, isolation_level=None)
 
     def _check(self, db: sqlite3.Connection) -> Iterator[Finding]:
+        # Read first: a server that writes meanwhile acknowledges more than the store has here.
+        acknowledged = Acknowledged(self._directory).read()
         db.execute("BEGIN")  # one state of the store for all checks
         number = file_format.check_kind(db, self._path)
         if number < file_format.FORMAT:
@@ -69,7 +71,6 @@ class DatabaseCheck:
         state = file_format.read_state(db, self._path)
         if state.dialect and state.dialect not in DIALECTS:
             yield error(self._path, f"is damaged: {state.dialect!r} is no dialect", _RESTORE)
-        acknowledged = Acknowledged(self._directory).read()
         if acknowledged > state.revision:
             text = file_format.lost_writes(self._path, state.revision, acknowledged)
             yield error(self._path, text, "Put back the newest copy of the store, or a backup")
