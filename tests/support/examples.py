@@ -16,15 +16,21 @@ from pathlib import Path
 
 from support.pages import ROOT, missing_line, steps
 
-PATIENCE = 60.0
+PATIENCE = 300.0  # seconds for a command: under coverage, on a busy machine, some take a minute
 
 # Ports in the pages; each terminal replaces them by free ones.
 _PORTS = ("6443", "6444", "6445", "2379", "2380", "8443")
 _PORT = re.compile(rf"\b(?:{'|'.join(_PORTS)})\b")
+# A busy machine holds every server up at times, and then `fairlead check` rightly warns of it.
+_PATIENT_SERVER = (
+    "import sys; from fairlead.api import stalls; stalls.LONGEST = 5.0;"
+    " from fairlead.cli import main; sys.exit(main())"
+)
 # The programs beside these tests take precedence over installed ones.
 _PRELUDE = f"""
 set -o pipefail
 fairlead() {{ "{sys.executable}" -m fairlead "$@"; }}
+serve() {{ "{sys.executable}" -c '{_PATIENT_SERVER}' serve "$@"; }}
 python() {{ "{sys.executable}" "$@"; }}
 pytest() {{ "{sys.executable}" -m pytest "$@"; }}
 """
@@ -38,9 +44,13 @@ asyncio.run(found) if inspect.iscoroutine(found) else None
 _SERVE = re.compile(r"make serve(?: ARGS='(.*)')?|fairlead serve ?(.*)", re.DOTALL)
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+def _hold_port() -> socket.socket:
+    """Bind a free port without listening: nobody is given it by chance, and the servers of a page,
+    which set SO_REUSEADDR like this, may listen on it."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    return held
 
 
 class Terminal:
@@ -50,7 +60,8 @@ class Terminal:
     def __init__(self, directory: Path, sources: Path = ROOT / "src") -> None:
         self.directory = directory
         self._environment = _environment(directory, sources)
-        self._ports = {port: str(free_port()) for port in _PORTS}
+        self._held = {port: _hold_port() for port in _PORTS}
+        self._ports = {port: str(held.getsockname()[1]) for port, held in self._held.items()}
         self._behind: dict[str, subprocess.Popen[bytes]] = {}
         read, write = os.pipe()
         self._codes = os.fdopen(read)
@@ -86,7 +97,7 @@ class Terminal:
         port = re.search(r"--secure-port[ =](\d+)", flags)
         if port is None:
             flags += " --secure-port 6443"
-        process = self._start(port[1] if port else "6443", f"fairlead serve {flags}")
+        process = self._start(port[1] if port else "6443", f"serve {flags}")
         assert process.stdout is not None
         ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
         first = process.stdout.readline() if ready else b"nothing"
@@ -153,6 +164,8 @@ class Terminal:
     def close(self) -> None:
         for process in (self._shell, *reversed(self._behind.values())):
             _end(process)
+        for held in self._held.values():
+            held.close()
         self._codes.close()
 
 
