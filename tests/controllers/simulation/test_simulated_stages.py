@@ -333,7 +333,7 @@ def test_a_template_without_end_fails_and_is_told(play: Play) -> None:
 
 def test_a_template_of_few_but_long_steps_fails_and_is_told(play: Play) -> None:
     pipeline = " | ".join(["$x", *["upper", "lower"] * 3])
-    loop = "{{ range until 5000 }}{{ $y := %s }}{{ end }}phase: Never" % pipeline
+    loop = "{{ range until 5000 }}{{ $y := " + pipeline + " }}{{ end }}phase: Never"
     text = '{{ $x := repeat 250000 "x" }}' + loop
     play.cluster.stage(GROUP, KIND, {".status.phase": None}, status=text)
     play.create()

@@ -75,7 +75,7 @@ class Target:
     def __init__(self, directory: Path, dialect: str) -> None:
         report = directory / "stalls"
         report.touch()
-        flags = ("--request-timeout", str(_PATIENCE))
+        flags = ("--request-timeout", f"{_PATIENCE:g}s")
         self.server = ServerProcess(directory, dialect, flags, prelude(report)).start()
         self.dialect = self.server.dialect
         self.admin = self.server.client()
