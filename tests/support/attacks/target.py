@@ -76,7 +76,9 @@ class Target:
         report = directory / "stalls"
         report.touch()
         flags = ("--request-timeout", f"{_PATIENCE:g}s")
-        self.server = ServerProcess(directory, dialect, flags, prelude(report)).start()
+        patient = f"from fairlead.api import parameters as p; p._BRIEF_SECONDS = {_PATIENCE}"
+        first = f"{prelude(report)}; {patient}"
+        self.server = ServerProcess(directory, dialect, flags, first).start()
         self.dialect = self.server.dialect
         self.admin = self.server.client()
         self.tenant = self.server.client(TENANT_TOKEN)
