@@ -65,11 +65,83 @@ from fairlead.controllers.simulation.runtime.programs import find_program
             " chmod +x /v/own; ls /v",
             "b\nown\n",
         ),
+        ("echo x > /f; cp --preserve=mode /f /g && ls --color=auto /g", "/g\n"),
+        (
+            "mkdir /a; ln -s /f /a/l; echo x > /f; cp --remove-destination /a/l /c; rm /f; cat /c",
+            "x\n",
+        ),
+        (
+            "mkdir /b; cd /b; mkdir -m 700 a; stat -c %a a; ls",
+            "700\na\n",
+        ),
+        (
+            "seq 3 | wc --lines; seq 12 | head --lines=2 | tail --lines 1; seq 9 | head -3 | wc -l",
+            "3\n2\n3\n",
+        ),
+        (
+            "echo x > /5; seq 9 | tail -n 1; cat -- /5; cd /; head -n 1 5; rm -- 5; [ ! -e 5 ]",
+            "9\nx\nx\n",
+        ),
+        ("printf 'b\na\n' | sort --unique --reverse; echo aXb | grep -e b -e c", "b\na\naXb\n"),
+        ("bash --norc -c 'echo ran'; sh -o pipefail -c 'false; echo on'", "ran\non\n"),
+        ("env -i A=1 env; env -u HOME sh -c 'echo ${HOME:-none}'", "A=1\nnone\n"),
+        (
+            "seq 3 | xargs -n 2 echo; seq 2 | xargs -I % echo %-%; timeout -k 1 5 echo -n x",
+            "1 2\n3\n1-1\n2-2\nx",
+        ),
+        (
+            "echo x > /f; chmod 777 /f; chmod -x /f; stat --format=%a /f; uname -sm",
+            "666\nLinux x86_64\n",
+        ),
+        (
+            "echo abc | cut --characters=2; echo a-b | tr -d -- -; printf 'a\na\n' | uniq --count",
+            "b\nab\n      2 a\n",
+        ),
         ("mkdir /v; cp -r /opt/own /v/c; touch /v/c/d; cp /etc/own/* /v; ls /v/c; ls /v", "d\nc\n"),
     ],
 )
 def test_what_a_script_prints(script: str, output: str) -> None:
     assert shell(script)[:3] == (0, output, "")
+
+
+@pytest.mark.parametrize(
+    ("script", "output"),
+    [
+        ("gzip f; ls; gunzip f.gz; ls; cat f", "f.gz\nf\ntext\n"),
+        ("gzip -k f; ls; rm f; gunzip --keep f.gz; ls", "f\nf.gz\nf\nf.gz\n"),
+        ("gzip -c f > p; ls; gunzip -c < p; gzip --decompress --stdout p", "f\np\ntext\ntext\n"),
+        ("chmod 600 f; gzip -9 f; stat -c %a f.gz; gzip -d f.gz; stat -c %a f", "600\n600\n"),
+        (
+            "cp f g; gzip -S .z f g; ls; gzip -c -- f.z > h; wc -l < h > n; ls",
+            "f.z\ng.z\nf.z\ng.z\nh\nn\n",
+        ),
+        ("gzip -c f f > both; gunzip < both", "text\ntext\n"),
+    ],
+)
+def test_a_packed_file_takes_the_place_of_the_file(script: str, output: str) -> None:
+    files = Files([])
+    files.make_directory("/d")
+    files.write("/d/f", b"text\n")
+    assert shell(f"cd /d; {script}", files=files)[:3] == (0, output, "")
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "told"),
+    [
+        ("touch f f.gz; gzip f", 2, "gzip: f.gz already exists;\tnot overwritten\n"),
+        ("touch f.gz; gzip f.gz", 2, "gzip: f.gz: already has .gz suffix -- unchanged\n"),
+        ("touch f; gunzip f", 2, "gunzip: f: unknown suffix -- ignored\n"),
+        ("echo x > f.gz; gunzip f.gz", 1, "gunzip: Error -3 "),
+        ("gzip f", 1, "gzip: /d/f: No such file or directory\n"),
+        ("dd if=/dev/zero of=f bs=1k count=256; echo >> f; gzip f", 1, "File too large"),
+    ],
+)
+def test_a_file_that_cannot_be_packed_stays(script: str, code: int, told: str) -> None:
+    files = Files([])
+    files.make_directory("/d")
+    result = shell(f"cd /d; {script}", files=files)
+    assert result.code == code
+    assert told in result.errors
 
 
 @pytest.mark.parametrize(
@@ -230,7 +302,7 @@ def test_files_that_are_read_together_are_not_kept_together() -> None:
     files = Files([])
     files.write("/tmp/f", bytes(MAX_BYTES // 2))
     names = "/tmp/f " * 200
-    result = shell(f"wc -c {names}; gzip {names} | wc -c; tar cf - {names} | wc -c", files=files)
+    result = shell(f"wc -c {names}; gzip -c {names} | wc -c; tar cf - {names} | wc -c", files=files)
     read, packed, archived = map(int, result.output.split())
     assert (read, packed < 1024, archived < 3 * MAX_BYTES) == (2 * MAX_BYTES, True, True)
     assert "File too large" in result.errors

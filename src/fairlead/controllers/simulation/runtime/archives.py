@@ -1,4 +1,4 @@
-"""`tar` and `gzip`, as `kubectl cp` and scripts use them."""
+"""`tar`, as `kubectl cp` and scripts use it."""
 
 from __future__ import annotations
 
@@ -6,33 +6,32 @@ import io
 import posixpath
 import tarfile
 import zlib
-from collections.abc import Generator
 from typing import NamedTuple
 
 from fairlead.controllers.simulation.runtime.files import MAX_BYTES, MAX_FILES, FileError, Files
 from fairlead.controllers.simulation.runtime.links import put_link
+from fairlead.controllers.simulation.runtime.options import Given, Options
+from fairlead.controllers.simulation.runtime.packing import MAGIC, packed, unpacked
 from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
     Process,
     Program,
-    Reading,
     Step,
     Write,
     error,
-    operands,
     output,
     read_all,
 )
 
+_TAR = Options(
+    "c,create x,extract,get t,list z,gzip f,file: C,directory: T,files-from: X,exclude-from:"
+    " exclude: strip-components: owner: group: mode: mtime: transform:"
+)
+_WITH_VALUES, _MAX_LETTERS = "fCTX", 64  # of the old style
 _MAX_ARCHIVE = MAX_BYTES + MAX_FILES * 1024
 _CHUNK = 32 * 1024
-_PACKED_AT_ONCE = 64 * 1024
 _STREAMS = ("-", "/dev/stdin", "/dev/stdout")
-_UNPACKED_AT_ONCE = 1024 * 1024
 _FAILED = 2
-_MAX_PACKED = 256 * 1024  # of gzip, on either side
-_WITH_HEADER = 31  # for zlib: the format of gzip
-_GZIP = b"\x1f\x8b"
 _MAX_HEADER, _MAX_FIELDS = 16 * 1024, 100  # bytes of names and other fields; fields for all members
 _HEADERS = (
     tarfile.XHDTYPE,
@@ -44,11 +43,10 @@ _HEADERS = (
 
 
 class _Wanted(NamedTuple):
-    """The letters of the flags, the names, the directory of `-C`, and the archive's path ("" for
-    the standard streams)."""
+    """What `tar` was given, the directory of `-C`, and the archive's path ("" for the standard
+    streams)."""
 
-    flags: str
-    names: list[str]
+    given: Given
     directory: str
     archive: str
 
@@ -56,38 +54,35 @@ class _Wanted(NamedTuple):
 def tar(process: Process) -> Program:
     """`tar cf ARCHIVE PATH...`, `tar xf ARCHIVE -C DIRECTORY`, `tar tf ARCHIVE` and variants."""
     wanted = _parsed(process)
-    if "c" in wanted.flags:
+    if wanted.given.has("c"):
         return (yield from _create(process, wanted))
-    if "x" in wanted.flags or "t" in wanted.flags:
+    if wanted.given.has("x", "t"):
         return (yield from _read(process, wanted))
     yield error("tar: must specify one of c, x, t\n")
     return 1
 
 
 def _parsed(process: Process) -> _Wanted:
-    flags, names, directory, archive = "", [], process.directory, ""
     words = list(process.arguments[1:])
-    if words and not words[0].startswith("-"):
-        words[0] = f"-{words[0]}"  # the old style: `tar cf -`
-    while words:
-        word = words.pop(0)
-        if word in ("-C", "--directory") and words:
-            directory = process.path(words.pop(0))
-        elif word.startswith("-") and len(word) > 1:
-            flags += "" if word.startswith("--") else word[1:]
-            if word.endswith("f") and words:
-                name = words.pop(0)
-                archive = "" if name in _STREAMS else process.path(name)
-        else:
-            names.append(word)
-    return _Wanted(flags, names, directory, archive)
+    if words and not words[0].startswith("-"):  # the old style, such as `tar cfz ARCHIVE`
+        letters = words.pop(0)[:_MAX_LETTERS]
+        options: list[str] = []
+        for letter in letters:
+            options.append(f"-{letter}")
+            if letter in _WITH_VALUES and words:
+                options.append(words.pop(0))
+        words = options + words
+    given = _TAR.read(words)
+    name = given.value("f", "-")
+    archive = "" if name in _STREAMS else process.path(name)
+    return _Wanted(given, process.path(given.value("C", ".")), archive)
 
 
 def _create(process: Process, wanted: _Wanted) -> Program:
     buffer = io.BytesIO()
     code = 0
     with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for name in wanted.names:
+        for name in wanted.given.operands:
             path = process.files.absolute(name, wanted.directory)
             if name.startswith("/"):
                 yield error("tar: Removing leading '/' from member names\n")
@@ -115,8 +110,8 @@ def _create(process: Process, wanted: _Wanted) -> Program:
                 yield error(f"tar: {name}: Cannot stat: {failed.reason}\n")
                 code = _FAILED
     buffer.seek(0)
-    if "z" in wanted.flags:
-        buffer = yield from _packed(process, buffer)
+    if wanted.given.has("z"):
+        buffer = io.BytesIO((yield from packed(process, buffer.getbuffer())))
     if not wanted.archive:
         while data := buffer.read(_CHUNK):
             yield Write(STDOUT, data)
@@ -129,19 +124,9 @@ def _create(process: Process, wanted: _Wanted) -> Program:
     return code
 
 
-def _packed(process: Process, content: io.BytesIO) -> Generator[Step, bytes, io.BytesIO]:
-    packer, packed = zlib.compressobj(wbits=_WITH_HEADER), io.BytesIO()
-    while data := content.read(_PACKED_AT_ONCE):
-        yield Step()
-        process.hold(packed.write(packer.compress(data)))
-    packed.write(packer.flush())
-    packed.seek(0)
-    return packed
-
-
 def _read(process: Process, wanted: _Wanted) -> Program:
     """Extract an archive, or list its members."""
-    files, directory, lists = process.files, wanted.directory, "t" in wanted.flags
+    files, directory, lists = process.files, wanted.directory, wanted.given.has("t")
     at = files.entry(directory)
     if at is None or at.data is not None:
         yield error(f"tar: {directory}: Cannot open: No such file or directory\n")
@@ -151,8 +136,8 @@ def _read(process: Process, wanted: _Wanted) -> Program:
             data = yield from process.read_files([wanted.archive], _MAX_ARCHIVE)
         else:
             data = yield from read_all(process, _MAX_ARCHIVE)
-        if data.startswith(_GZIP):
-            data = yield from _unpacked(process, data)
+        if data.startswith(MAGIC):
+            data = yield from unpacked(process, data, _MAX_ARCHIVE)
         source = io.BytesIO(data)
         with tarfile.open(fileobj=source, mode="r:", tarinfo=_Member) as archive:
             for count, member in enumerate(archive):
@@ -197,18 +182,6 @@ def _put(
         files.write(path, content.read(MAX_BYTES + 1), mode=member.mode & 0o777)
 
 
-def _unpacked(process: Process, data: bytes) -> Reading:
-    """The content of a compressed archive, as far as it is allowed. Raises zlib.error."""
-    unpacker, content = zlib.decompressobj(_WITH_HEADER), bytearray()
-    while data and len(content) < _MAX_ARCHIVE:
-        yield Step()
-        piece = unpacker.decompress(data, _UNPACKED_AT_ONCE)
-        process.hold(len(piece))
-        content += piece
-        data = unpacker.unconsumed_tail
-    return bytes(content)
-
-
 class _Member(tarfile.TarInfo):
     """A member whose headers are small. Large ones take long to parse, and nobody needs them."""
 
@@ -224,24 +197,3 @@ class _Member(tarfile.TarInfo):
         raise tarfile.ReadError("unsupported format")
 
     _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _refuse
-
-
-def gzip(process: Process) -> Program:
-    """`gzip` and `gunzip` of files or of the input, always to the output."""
-    flags, names = operands(process)
-    unpacks = "d" in flags or posixpath.basename(process.arguments[0]) == "gunzip"
-    try:
-        read = process.read_files(names, _MAX_PACKED) if names else read_all(process, _MAX_PACKED)
-        data = yield from read
-        yield Write(STDOUT, _repacked(data[:_MAX_PACKED], unpacks=unpacks))
-    except (FileError, zlib.error) as failed:
-        yield error(f"{process.arguments[0]}: {failed}\n")
-        return 1
-    return 0
-
-
-def _repacked(data: bytes, *, unpacks: bool) -> bytes:
-    if unpacks:
-        return zlib.decompressobj(_WITH_HEADER).decompress(data, _MAX_PACKED)
-    packer = zlib.compressobj(wbits=_WITH_HEADER)
-    return packer.compress(data) + packer.flush()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 
 from fairlead.controllers.simulation.runtime.files import Entry, FileError, Files
 from fairlead.controllers.simulation.runtime.links import put_link
+from fairlead.controllers.simulation.runtime.options import Options
 from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
     Process,
@@ -16,12 +17,17 @@ from fairlead.controllers.simulation.runtime.process import (
     Step,
     Write,
     error,
-    operands,
     output,
 )
 from fairlead.controllers.simulation.runtime.system_programs import kind_of, rights
 
-_RECURSIVE = re.compile("-[A-Za-z]*[arR]|--recursive|--archive")  # options of `cp`
+_LS = Options("a,all A,almost-all d,directory")
+_MKDIR = Options("p,parents m,mode:")
+_TOUCH = Options("c,no-create d,date: t: r,reference:")
+_RM = Options("r,R,recursive f,force")
+_COPY = Options("a,archive d P,no-dereference r,R,recursive t,target-directory: S,suffix:")
+_TEE = Options("a,append")
+_MODE = re.compile("[0-7]{1,4}")
 _MAX_TESTED = 300  # words of `test`
 _OF_IMAGES = ("/app/", "/bin/", "/etc/", "/lib/", "/opt/", "/sbin/", "/srv/", "/usr/", "/var/www/")
 
@@ -43,25 +49,26 @@ def _for_each(
 
 
 def _ls(process: Process) -> Program:
-    flags, names = operands(process)
+    given = _LS.read(process.arguments[1:])
+    shows_all, is_long = given.has("a", "A"), given.has("l")
+    lists = not given.has("d")
     code = 0
-    for name in names or ["."]:
+    for name in given.operands or ["."]:
         yield Step()
         path = process.path(name)
         try:
-            follows = "l" not in flags and "d" not in flags
-            entry = process.files.entry(path, follows=follows)
-            is_directory = entry is not None and entry.data is None and "d" not in flags
+            entry = process.files.entry(path, follows=lists and not is_long)
+            is_directory = entry is not None and entry.data is None and lists
             listed = process.files.list(path) if is_directory or entry is None else [name]
         except FileError as failed:
             yield error(f"ls: {name}: {failed.reason}\n")
             code = 1
             continue
-        shown = [each for each in listed if "a" in flags or not each.startswith("..")]
+        shown = [each for each in listed if shows_all or not each.startswith("..")]
         for each in shown:
             place = posixpath.join(path, each) if is_directory else path
             inner = process.files.entry(place, follows=False)
-            yield output(_long(each, inner) if "l" in flags and inner else f"{each}\n")
+            yield output(_long(each, inner) if is_long and inner else f"{each}\n")
     return code
 
 
@@ -75,33 +82,37 @@ def _long(name: str, entry: Entry) -> str:
 
 
 def _mkdir(process: Process) -> Program:
-    flags, names = operands(process)
+    given = _MKDIR.read(process.arguments[1:])
+    mode = given.value("m")
 
     def make(path: str) -> None:
-        process.files.make_directory(path, with_parents="p" in flags)
+        process.files.make_directory(path, with_parents=given.has("p"))
+        if _MODE.fullmatch(mode):
+            process.files.change(path, mode=int(mode, 8))
 
-    return (yield from _for_each(process, names, make))
+    return (yield from _for_each(process, given.operands, make))
 
 
 def _touch(process: Process) -> Program:
-    _, names = operands(process)
+    given = _TOUCH.read(process.arguments[1:])
 
     def touch(path: str) -> None:
-        process.files.write(path, b"", append=True)
+        if not given.has("c") or process.files.entry(path) is not None:
+            process.files.write(path, b"", append=True)
 
-    return (yield from _for_each(process, names, touch))
+    return (yield from _for_each(process, given.operands, touch))
 
 
 def _rm(process: Process) -> Program:
-    flags, names = operands(process)
+    given = _RM.read(process.arguments[1:])
 
     def remove(path: str) -> None:
         entry = process.files.entry(path, follows=False)
-        if entry is not None and entry.data is None and "r" not in flags.lower():
+        if entry is not None and entry.data is None and not given.has("r"):
             raise FileError(path, "is a directory")
         process.files.remove(path)
 
-    return (yield from _for_each(process, names, remove, quiet="f" in flags))
+    return (yield from _for_each(process, given.operands, remove, quiet=given.has("f")))
 
 
 def _is_of_image(files: Files, path: str) -> bool:
@@ -123,10 +134,11 @@ def _put_of_image(files: Files, goal: str, *, is_directory: bool) -> None:
 
 def _copy(process: Process) -> Program:
     """`cp` and `mv`. A copy of what only the image has is empty."""
-    flags, names = operands(process)
+    given = _COPY.read(process.arguments[1:])
+    names = given.operands + given.values("t")[-1:]
     moves = posixpath.basename(process.arguments[0]) == "mv"
-    keeps_links = moves or any(flag in flags for flag in "adrRP")
-    is_recursive = any(_RECURSIVE.match(word) for word in process.arguments[1:])
+    is_recursive = given.has("a", "r")
+    keeps_links = moves or is_recursive or given.has("d", "P")
     if len(names) < 2:
         yield error(f"{process.arguments[0]}: missing operand\n")
         return 1
@@ -169,13 +181,13 @@ def _copy(process: Process) -> Program:
 
 
 def _tee(process: Process) -> Program:
-    flags, names = operands(process)
+    given = _TEE.read(process.arguments[1:])
     is_first, code = True, 0
     while True:
         data = yield Read()
-        for name in names:
+        for name in given.operands:
             yield Step()
-            append = "a" in flags or not is_first
+            append = given.has("a") or not is_first
             try:
                 process.files.write(process.path(name), data, append=append)
             except FileError as failed:

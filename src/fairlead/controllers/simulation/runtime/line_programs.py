@@ -8,6 +8,7 @@ from typing import Any
 
 from fairlead.base.patterns import PatternError, compiled_within
 from fairlead.controllers.simulation.runtime.files import MAX_BYTES, FileError
+from fairlead.controllers.simulation.runtime.options import Given, Options
 from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
     Process,
@@ -15,7 +16,6 @@ from fairlead.controllers.simulation.runtime.process import (
     Wait,
     Write,
     error,
-    operands,
     output,
     read_all,
     written,
@@ -25,6 +25,14 @@ _MAX_INPUT, _MAX_SEARCHED = 256 * 1024, 1024 * 1024  # bytes; of files that grep
 _MAX_LINES = 500_000  # that are counted one by one
 _MAX_TAIL = 2**31
 _FAILED = 2
+_HEAD = Options("n,lines: c,bytes:", number="n")
+_TAIL = Options("n,lines: c,bytes: f,follow s,sleep-interval: pid:", number="n")
+_WC = Options("l,lines w,words c,bytes,m,chars")
+_SORT = Options("r,reverse u,unique k,key: t,field-separator: o,output: S,buffer-size: T:")
+_GREP = Options(
+    "i,y,ignore-case v,invert-match c,count q,quiet,silent e,regexp:"
+    " A,after-context: B,before-context: C,context: m,max-count:"
+)
 _MAX_PATTERN, _PATTERN_BYTES = 1_000, 256 * 1024  # characters, and memory when it is compiled
 _MAX_WORK = 4_000_000  # the size of a pattern times the length of a line
 # White space as blanks, anything else as the letter x.
@@ -43,16 +51,15 @@ def search_pattern(text: str, longest: int) -> Any:
 
 
 def _of_text(
-    select: Callable[[Process, bytes, str], bytes], limit: int = _MAX_INPUT
+    options: Options, select: Callable[[Given, bytes], bytes], limit: int = _MAX_INPUT
 ) -> Callable[[Process], Program]:
-    """A program that selects a part of files or of its input. `select` gets the text and the
-    letters of the flags."""
+    """A program that selects a part of files or of its input."""
 
     def program(process: Process) -> Program:
-        flags, names = operands(process)
-        names = [name for name in names if not name.removeprefix("+").isdigit()]
+        given = options.read(process.arguments[1:])
+        names = given.operands
         if names[:1] == ["/dev/null"]:
-            if "f" in flags:
+            if given.has("f"):
                 yield Wait(float("inf"))
             return 0
         try:
@@ -61,28 +68,29 @@ def _of_text(
         except FileError as failed:
             yield error(f"{process.arguments[0]}: {failed}\n")
             return 1
-        yield Write(STDOUT, select(process, data, flags))
-        if "f" in flags.lower():
+        yield Write(STDOUT, select(given, data))
+        if given.has("f", "F"):
             yield Wait(float("inf"))
         return 0
 
     return program
 
 
-def _count(process: Process, default: int = 10) -> int:
-    numbers = re.findall(r"\d{1,9}", " ".join(process.arguments[1:]))
-    return int(numbers[0]) if numbers else default
+def _count(given: Given) -> tuple[int, bool]:
+    """How many lines or bytes are wanted, and whether that is the place where they begin."""
+    text = given.value("c") or given.value("n")
+    number = re.search(r"\d{1,9}", text)
+    return int(number[0]) if number else 10, text.startswith("+")
 
 
-def _head(process: Process, text: bytes, flags: str) -> bytes:
-    count = _count(process)
-    return text[:count] if "c" in flags else text[: _end_of_line(text, count)]
+def _head(given: Given, text: bytes) -> bytes:
+    count, _ = _count(given)
+    return text[:count] if given.has("c") else text[: _end_of_line(text, count)]
 
 
-def _tail(process: Process, text: bytes, flags: str) -> bytes:
-    count = _count(process)
-    is_from = any(re.search(r"\+\d", word) for word in process.arguments[1:])
-    if "c" in flags:
+def _tail(given: Given, text: bytes) -> bytes:
+    count, is_from = _count(given)
+    if given.has("c"):
         return text[max(0, count - 1) :] if is_from else text[-count or _MAX_TAIL :]
     if is_from:
         return text[_end_of_line(text, count - 1) :]
@@ -101,54 +109,56 @@ def _end_of_line(text: bytes, number: int) -> int:
     return len(text) - len(rest[0]) if (rest := text.split(b"\n", number)[number:]) else len(text)
 
 
-def _wc(process: Process, text: bytes, flags: str) -> bytes:
+def _wc(given: Given, text: bytes) -> bytes:
     counts = {"l": text.count(b"\n"), "w": 0, "c": len(text)}
-    if not flags or "w" in flags:
+    if not given.has("c", "l") or given.has("w"):
         signs = text.translate(_BLANKS)
         counts["w"] = signs.startswith(b"x") + signs.count(b" x")
-    chosen = [count for letter, count in counts.items() if letter in flags] or counts.values()
+    chosen = [count for letter, count in counts.items() if given.has(letter)] or counts.values()
     return " ".join(map(str, chosen)).encode() + b"\n"
 
 
-def _sort(process: Process, text: bytes, flags: str) -> bytes:
+def _sort(given: Given, text: bytes) -> bytes:
     lines: Iterable[bytes] = text[:_MAX_INPUT].splitlines(keepends=True)
-    return b"".join(sorted(set(lines) if "u" in flags else lines, reverse="r" in flags))
+    return b"".join(sorted(set(lines) if given.has("u") else lines, reverse=given.has("r")))
 
 
 def _grep(process: Process) -> Program:
-    flags, words = operands(process)
-    if not words:
+    given = _GREP.read(process.arguments[1:])
+    names = given.operands
+    if not names and not given.has("e"):
         yield error("grep: missing operand\n")
         return _FAILED
-    pattern, *names = words
+    pattern = "|".join(given.values("e")) if given.has("e") else names.pop(0)
     try:
         read = process.read_files(names, _MAX_SEARCHED) if names else read_all(process, _MAX_INPUT)
         data = yield from read
         lines = data.decode(errors="replace").splitlines(keepends=True)
         longest = max(map(len, lines), default=0)
-        expression = search_pattern(f"(?i){pattern}" if "i" in flags else pattern, longest)
+        expression = search_pattern(f"(?i){pattern}" if given.has("i") else pattern, longest)
     except (FileError, PatternError) as failed:
         yield error(f"grep: {failed}\n")
         return _FAILED
-    count, is_silent = 0, "c" in flags or "q" in flags
+    count, is_silent = 0, given.has("c", "q")
+    wanted = not given.has("v")
 
     def matching() -> Iterator[str]:
         nonlocal count
         for line in lines:
-            is_shown = bool(expression.search(line.rstrip("\n"))) != ("v" in flags)
+            is_shown = bool(expression.search(line.rstrip("\n"))) == wanted
             count += is_shown
             yield line if is_shown and not is_silent else ""
 
     yield from written(matching())
-    if "c" in flags:
+    if given.has("c"):
         yield output(f"{count}\n")
     return 0 if count else 1
 
 
 LINE_PROGRAMS: Mapping[str, Callable[[Process], Program]] = {
     "grep": _grep,
-    "head": _of_text(_head),
-    "sort": _of_text(_sort),
-    "tail": _of_text(_tail, 2 * MAX_BYTES),
-    "wc": _of_text(_wc),
+    "head": _of_text(_HEAD, _head),
+    "sort": _of_text(_SORT, _sort),
+    "tail": _of_text(_TAIL, _tail, 2 * MAX_BYTES),
+    "wc": _of_text(_WC, _wc),
 }

@@ -6,14 +6,18 @@ import posixpath
 from collections.abc import Callable, Mapping
 
 from fairlead.controllers.simulation.runtime.files import FileError, Files
+from fairlead.controllers.simulation.runtime.options import Options
 from fairlead.controllers.simulation.runtime.process import (
     Process,
     Program,
     Step,
     error,
-    operands,
     output,
 )
+
+_LN = Options("s,symbolic f,force n,no-dereference")
+_READLINK = Options("f,canonicalize e,canonicalize-existing m,canonicalize-missing")
+_REALPATH = Options()
 
 
 def put_link(files: Files, path: str, target: bytes) -> None:
@@ -26,13 +30,14 @@ def put_link(files: Files, path: str, target: bytes) -> None:
 
 def _ln(process: Process) -> Program:
     """`ln [-s] [-f] [-n] TARGET... [NAME | DIRECTORY]`; a hard link is a copy."""
-    flags, names = operands(process)
+    given = _LN.read(process.arguments[1:])
+    names = given.operands
     if not names:
         yield error("ln: missing file operand\n")
         return 1
     *targets, last = names if len(names) > 1 else (names[0], ".")
     place, files = process.path(last), process.files
-    into = files.entry(place, follows="n" not in flags)
+    into = files.entry(place, follows=not given.has("n"))
     code = 0
     for target in targets:
         yield Step()
@@ -41,9 +46,9 @@ def _ln(process: Process) -> Program:
             path = posixpath.join(place, posixpath.basename(target.rstrip("/")))
         try:
             old = files.entry(path, follows=False)
-            if "f" in flags and old is not None and old.data is not None:
+            if given.has("f") and old is not None and old.data is not None:
                 files.remove(path)
-            if "s" in flags:
+            if given.has("s"):
                 files.link(path, target)
             elif files.entry(path, follows=False) is not None:
                 raise FileError(path, "File exists")
@@ -57,11 +62,11 @@ def _ln(process: Process) -> Program:
 
 def _readlink(process: Process) -> Program:
     """`readlink [-f] FILE...`: where a link leads to, with `-f` to the end."""
-    flags, names = operands(process)
-    if any(flag in flags for flag in "efm"):
+    given = _READLINK.read(process.arguments[1:])
+    if given.has("e", "f", "m"):
         return (yield from _realpath(process))
     code = 0
-    for name in names:
+    for name in given.operands:
         yield Step()
         entry = process.files.entry(process.path(name), follows=False)
         if entry is not None and entry.is_link and entry.data is not None:
@@ -73,7 +78,7 @@ def _readlink(process: Process) -> Program:
 
 def _realpath(process: Process) -> Program:
     code, files = 0, process.files
-    for name in operands(process)[1]:
+    for name in _REALPATH.read(process.arguments[1:]).operands:
         yield Step()
         try:
             path = files.real(process.path(name))

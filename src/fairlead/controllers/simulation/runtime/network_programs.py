@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from fairlead.base.digits import whole_number
 from fairlead.controllers.simulation.runtime.files import FileError
+from fairlead.controllers.simulation.runtime.options import Given, Options
 from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
     Process,
@@ -33,34 +34,26 @@ from fairlead.controllers.simulation.runtime.surroundings import (
 
 _MAX_REDIRECTS = 10
 _MAX_SENT = 64 * 1024
-# Options of curl with a value, by what they are for; others with a value are read over.
-_CURL_VALUES = {
-    "-X": "method",
-    "--request": "method",
-    "-o": "file",
-    "--output": "file",
-    "-H": "header",
-    "--header": "header",
-    "-w": "form",
-    "--write-out": "form",
-    "-d": "data",
-    "--data": "data",
-    "-m": "limit",
-    "--max-time": "limit",
-    "--connect-timeout": "limit",
-    **dict.fromkeys(("--interface", "-A", "--user-agent", "--cacert", "-u", "--retry"), "other"),
-    **dict.fromkeys(("--retry-delay", "-F", "--form", "--resolve", "-b", "-e", "-T"), "other"),
-}
+_CURL = Options(
+    "X,request: o,output: H,header: w,write-out: d,data,data-raw,data-binary:"
+    " m,max-time,connect-timeout: s,silent S,show-error f,fail i,include I,head L,location"
+    " interface: A,user-agent: cacert: u,user: retry: retry-delay: F,form: resolve: b,cookie:"
+    " e,referer: T,upload-file:"
+)
+_WGET = Options("O,output-document: T,timeout: t,tries: header: post-data: spider")
+_NETCAT = Options("w: p: s: i: q:")
+_NSLOOKUP = Options()
 _CURL_CODES = {NO_NAME: 6, LATE: 28}  # all other failures: 7
 
 
 class _Call(NamedTuple):
-    """What the options of curl or wget ask for."""
+    """What curl or wget is to fetch. `method` and `data` are empty if none are given."""
 
     address: str
-    letters: str
-    values: Mapping[str, str]
-    headers: Mapping[str, str]
+    method: str
+    data: str
+    headers: list[str]
+    follows: bool
 
 
 def _fetch(process: Process, call: _Call) -> Answer:
@@ -69,13 +62,15 @@ def _fetch(process: Process, call: _Call) -> Answer:
     for _ in range(_MAX_REDIRECTS):
         parts, port = _parts(address)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        method = call.values.get("method") or ("POST" if "data" in call.values else "GET")
-        headers = {"host": parts.netloc, "user-agent": "simulated", "accept": "*/*", **call.headers}
-        data = call.values.get("data", "").encode()
-        request = Request(method, target, headers, is_tls=parts.scheme == "https", body=data)
+        headers = {"host": parts.netloc, "user-agent": "simulated", "accept": "*/*"}
+        for line in call.headers:
+            name, _, text = line.partition(":")
+            headers[name.strip().lower()] = text.strip()
+        data = call.data.encode()
+        request = Request(call.method, target, headers, is_tls=parts.scheme == "https", body=data)
         answer = process.surroundings.network.get(parts.hostname or "", port, request)
         place = answer.headers.get("location")
-        if place is None or "L" not in call.letters or not 300 <= answer.status < 400:
+        if place is None or not call.follows or not 300 <= answer.status < 400:
             return answer
         try:
             address = urljoin(address, place)
@@ -96,83 +91,45 @@ def _parts(address: str) -> tuple[SplitResult, int]:
         raise NetworkError("port number is not valid") from None
 
 
-def _options(words: list[str], with_value: Mapping[str, str]) -> _Call:
-    letters, address = "", ""
-    values: dict[str, str] = {}
-    headers: dict[str, str] = {}
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        name, equals, value = word.partition("=")
-        if name in with_value and (rest or equals):
-            value = value if equals else rest.pop(0)
-            if with_value[name] == "header":
-                header, _, text = value.partition(":")
-                headers[header.strip().lower()] = text.strip()
-            else:
-                values[with_value[name]] = value
-        elif word.startswith("--"):
-            letters += _LONG.get(word, "")
-        elif word.startswith("-") and len(word) > 1:
-            at = next((at for at, each in enumerate(word) if at and f"-{each}" in with_value), 0)
-            letters += word[1:at] if at else word[1:]
-            if at:  # such as -sSo /dev/null, or -qO-
-                kept = word[at + 1 :] or (rest.pop(0) if rest else "")
-                values[with_value[f"-{word[at]}"]] = kept
-        else:
-            address = word
-    return _Call(address, letters, values, headers)
-
-
-_LONG = {
-    "--silent": "s",
-    "--show-error": "S",
-    "--fail": "f",
-    "--include": "i",
-    "--head": "I",
-    "--location": "L",
-    "--spider": "I",
-    "--quiet": "q",
-}
-
-
 def curl(process: Process) -> Program:
-    call = _options(process.arguments[1:], _CURL_VALUES)
-    if not call.address:
+    given = _CURL.read(process.arguments[1:])
+    if not given.operands:
         yield error("curl: (2) no URL specified\n")
         return 2
-    if "I" in call.letters:
-        call = call._replace(values={"method": "HEAD", **call.values})
+    address, limit = given.operands[-1], _limit(given)
+    default = "HEAD" if given.has("I") else "POST" if given.has("d") else "GET"
+    method = given.value("X") or default
+    call = _Call(address, method, given.value("d"), given.values("H"), follows=given.has("L"))
     try:
         answer = _fetch(process, call)
         if answer.delay:
-            yield Wait(min(answer.delay, _limit(call)))
-        if answer.delay > _limit(call):
+            yield Wait(min(answer.delay, limit))
+        if answer.delay > limit:
             raise NetworkError(LATE)
     except NetworkError as failed:
         code = _CURL_CODES.get(str(failed), 7)
-        yield from _written_out(process, call, 0)
-        if "s" not in call.letters or "S" in call.letters:
-            yield error(f"curl: ({code}) {call.address}: {failed}\n")
+        yield from _written_out(given, 0)
+        if not given.has("s") or given.has("S"):
+            yield error(f"curl: ({code}) {address}: {failed}\n")
         return code
-    if "f" in call.letters and answer.status >= 400:
+    if given.has("f") and answer.status >= 400:
         yield error(f"curl: (22) The requested URL returned error: {answer.status}\n")
         return 22
-    body = b"" if "I" in call.letters else answer.body
-    if "i" in call.letters or "I" in call.letters:
+    body = b"" if given.has("I") else answer.body
+    if given.has("i", "I"):
         body = head_of(answer) + body
-    code = yield from _kept(process, body, call.values.get("file", "-"))
-    yield from _written_out(process, call, answer.status)
+    code = yield from _kept(process, body, given.value("o", "-"))
+    yield from _written_out(given, answer.status)
     return code
 
 
-def _limit(call: _Call) -> float:
-    text = call.values.get("limit", "")
+def _limit(given: Given) -> float:
+    text = given.value("m")
     return float(text) if re.fullmatch(r"\d{1,6}(\.\d{1,3})?", text) else 300.0
 
 
-def _written_out(process: Process, call: _Call, status: int) -> Program:
-    form = call.values.get("form", "")
+def _written_out(given: Given, status: int) -> Program:
+    form = given.value("w")
     text = form.replace("\\n", "\n").replace("%{http_code}", f"{status:03}")
     yield output(text.replace("%{response_code}", f"{status:03}"))
     return 0
@@ -203,61 +160,43 @@ def _kept(process: Process, data: bytes, name: str) -> Program:
     return 0
 
 
-_WGET_VALUES = {
-    "-O": "file",
-    "--output-document": "file",
-    "-T": "limit",
-    "--timeout": "limit",
-    "-t": "other",
-    "--tries": "other",
-    "--header": "header",
-    "-S": "other",
-    "--post-data": "data",
-}
-
-
 def wget(process: Process) -> Program:
-    call = _options(process.arguments[1:], _WGET_VALUES)
-    call = call._replace(letters=call.letters + "L")
+    given = _WGET.read(process.arguments[1:])
+    address, data = "".join(given.operands[-1:]), given.value("post-data")
+    method = "POST" if given.has("post-data") else "GET"
+    call = _Call(address, method, data, given.values("header"), follows=True)
     try:
         answer = _fetch(process, call)
     except NetworkError as failed:
-        yield error(f"wget: can't connect to {call.address}: {failed}\n")
+        yield error(f"wget: can't connect to {address}: {failed}\n")
         return 1
     if answer.status >= 400:
         yield error(f"wget: server returned error: HTTP/1.1 {answer.status}\n")
         return 1
-    if "I" in call.letters:  # it only asks whether it is there
+    if given.has("spider"):  # it only asks whether it is there
         return 0
-    path = urlsplit(call.address if "://" in call.address else f"//{call.address}").path
-    return (
-        yield from _kept(
-            process,
-            answer.body,
-            call.values.get("file") or posixpath.basename(path) or "index.html",
-        )
-    )
+    path = urlsplit(address if "://" in address else f"//{address}").path
+    name = given.value("O") or posixpath.basename(path) or "index.html"
+    return (yield from _kept(process, answer.body, name))
 
 
 def netcat(process: Process) -> Program:
     """`nc HOST PORT`: sends its input and shows the answer; `-z` only connects."""
-    call = _options(
-        process.arguments[1:], {"-w": "limit", "-p": "other", "-s": "other", "-i": "other"}
-    )
-    words = [word for word in process.arguments[1:] if not word.startswith("-")]
+    given = _NETCAT.read(process.arguments[1:])
+    words = given.operands
     host, port = words[-2:] if len(words) > 1 else ["", ""]
     number = whole_number(port)
     if not host or number is None:
         yield error("usage: nc [-uzv] [-w SECONDS] HOST PORT\n")
         return 1
-    protocol = UDP if "u" in call.letters else TCP
+    protocol = UDP if given.has("u") else TCP
     try:
-        sent = b"" if "z" in call.letters else (yield from read_all(process, _MAX_SENT))
+        sent = b"" if given.has("z") else (yield from read_all(process, _MAX_SENT))
         answer = process.surroundings.network.send(protocol, host, number, sent)
     except NetworkError as failed:
         yield error(f"nc: connect to {host} port {port} ({protocol.lower()}) failed: {failed}\n")
         return 1
-    if "v" in call.letters:
+    if given.has("v"):
         yield error(f"Connection to {host} {port} port [{protocol.lower()}/*] succeeded!\n")
     yield Write(STDOUT, answer)
     return 0
@@ -265,7 +204,7 @@ def netcat(process: Process) -> Program:
 
 def nslookup(process: Process) -> Program:
     """Also as `host` and `getent hosts`."""
-    names = [word for word in process.arguments[1:] if not word.startswith("-")]
+    names = _NSLOOKUP.read(process.arguments[1:]).operands
     name = names[-1] if names else ""
     try:
         found = process.surroundings.network.addresses(name)

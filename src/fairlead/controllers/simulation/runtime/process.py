@@ -145,14 +145,6 @@ class Process:
         return bytes(data)
 
 
-def operands(process: Process) -> tuple[str, list[str]]:
-    """The letters of a process's flags, and its other arguments."""
-    words = process.arguments[1:]
-    flags = [word for word in words if word.startswith("-") and word != "-"]
-    others = [word for word in words if not word.startswith("-") or word == "-"]
-    return "".join(flags).replace("-", ""), others
-
-
 def output(text: str) -> Write:
     return Write(STDOUT, text.encode(errors="surrogateescape"))
 

@@ -10,13 +10,15 @@ from datetime import UTC, datetime
 from fairlead.controllers.simulation.runtime.agnhost.consumers import consumer
 from fairlead.controllers.simulation.runtime.agnhost.programs import agnhost
 from fairlead.controllers.simulation.runtime.agnhost.servers import update_demo
-from fairlead.controllers.simulation.runtime.archives import gzip, tar
+from fairlead.controllers.simulation.runtime.archives import tar
 from fairlead.controllers.simulation.runtime.arithmetic import evaluate
 from fairlead.controllers.simulation.runtime.file_programs import FILE_PROGRAMS
 from fairlead.controllers.simulation.runtime.files import FileError
 from fairlead.controllers.simulation.runtime.line_programs import LINE_PROGRAMS
 from fairlead.controllers.simulation.runtime.links import LINK_PROGRAMS
 from fairlead.controllers.simulation.runtime.network_programs import NETWORK_PROGRAMS
+from fairlead.controllers.simulation.runtime.options import Options
+from fairlead.controllers.simulation.runtime.packing import gzip
 from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
     Process,
@@ -33,6 +35,11 @@ from fairlead.controllers.simulation.runtime.shell import shell
 from fairlead.controllers.simulation.runtime.system_programs import SYSTEM_PROGRAMS
 from fairlead.controllers.simulation.runtime.text_programs import TEXT_PROGRAMS
 
+_CAT = Options()
+_DATE = Options("d,date: r,reference: I,iso-8601 R,rfc-email u,utc,universal")
+_ENV = Options("i,ignore-environment u,unset: C,chdir:", leads=True)
+_ID = Options("u,user g,group G,groups")
+_UNAME = Options("a,all s,kernel-name n,nodename r,kernel-release v,kernel-version m,machine")
 _MAX_NUMBERS = 10_000
 _FEW_PIECES = 16
 _MAX_FORM = 1_000  # characters of a form of `date`
@@ -147,9 +154,8 @@ def _pause(process: Process) -> Program:
 
 
 def _cat(process: Process) -> Program:
-    names = [word for word in process.arguments[1:] if word == "-" or not word.startswith("-")]
     code = 0
-    for name in names or ["-"]:
+    for name in _CAT.read(process.arguments[1:]).operands or ["-"]:
         if name == "-" or name == "/dev/stdin":
             while data := (yield Read()):
                 yield Write(STDOUT, data)
@@ -163,14 +169,18 @@ def _cat(process: Process) -> Program:
 
 
 def _env(process: Process) -> Program:
-    words = process.arguments[1:]
-    assigned = {}
-    while words and "=" in words[0] and not words[0].startswith("-"):
+    given = _ENV.read(process.arguments[1:])
+    words = given.operands
+    environment = {} if given.has("i") else dict(process.environment)
+    for name in given.values("u"):
+        environment.pop(name, None)
+    while words and "=" in words[0]:
         name, _, value = words.pop(0).partition("=")
-        assigned[name] = value
-    if words and not words[0].startswith("-"):
-        return (yield from start(process.child(words, **assigned)))
-    environment = {**process.environment, **assigned}
+        environment[name] = value
+    if words:
+        child = process.child(words)
+        child.environment = environment
+        return (yield from start(child))
     yield output("".join(f"{name}={value}\n" for name, value in environment.items()))
     return 0
 
@@ -204,11 +214,12 @@ def _date(process: Process) -> Program:
     except (OverflowError, ValueError):  # it has slept for thousands of years
         yield error("date: time too large\n")
         return 1
-    for word in process.arguments[1:]:
-        if word[:1] not in ("+", "-"):
-            yield error(f"date: invalid date '{word}'\n")
-            return 1
-    forms = [word[1:] for word in process.arguments[1:] if word.startswith("+")]
+    given = _DATE.read(process.arguments[1:])
+    forms = [word[1:] for word in given.operands if word.startswith("+")]
+    unknown = [word for word in given.operands if not word.startswith("+")] + given.values("d")
+    if unknown:
+        yield error(f"date: invalid date '{unknown[0]}'\n")
+        return 1
     form = forms[0][:_MAX_FORM] if forms else "%a %b %e %H:%M:%S UTC %Y"
     form = form.replace("%s", str(int(process.time())))
     try:
@@ -235,17 +246,19 @@ def _id(process: Process) -> Program:
     user, group, others = process.identity
     groups = (group, *others)
     listed = " ".join(map(str, groups))
-    short = {"-u": f"{user}", "-g": f"{group}", "-G": listed}
+    short = {"u": f"{user}", "g": f"{group}", "G": listed}
     whole = f"uid={named(user)} gid={named(group)} groups={','.join(map(named, groups))}"
-    flags = "".join(word for word in process.arguments[1:] if word.startswith("-"))
-    yield output(short.get(flags[:2], whole) + "\n")
+    given = _ID.read(process.arguments[1:])
+    yield output(next((text for name, text in short.items() if given.has(name)), whole) + "\n")
     return 0
 
 
 def _uname(process: Process) -> Program:
-    everything = f"Linux {process.hostname} 6.1.0-simulated #1 SMP x86_64 GNU/Linux"
-    answers = {"-a": everything, "-n": process.hostname, "-m": "x86_64", "-r": "6.1.0-simulated"}
-    yield output(answers.get("".join(process.arguments[1:2]), "Linux") + "\n")
+    given = _UNAME.read(process.arguments[1:])
+    names = {"s": "Linux", "n": process.hostname, "r": "6.1.0-simulated", "v": "#1 SMP"}
+    names |= {"m": "x86_64", "o": "GNU/Linux"}
+    shown = [text for name, text in names.items() if given.has(name, "a")] or ["Linux"]
+    yield output(" ".join(shown) + "\n")
     return 0
 
 

@@ -9,6 +9,7 @@ from fairlead.base.digits import whole_number
 from fairlead.controllers.simulation.runtime.expansion import Expanding, Expansion, matches
 from fairlead.controllers.simulation.runtime.files import MAX_BYTES, FileError
 from fairlead.controllers.simulation.runtime.memory import Held, OutOfMemory
+from fairlead.controllers.simulation.runtime.options import Options
 from fairlead.controllers.simulation.runtime.process import (
     INTERRUPTED,
     NOT_FOUND,
@@ -50,17 +51,16 @@ from fairlead.controllers.simulation.runtime.shell_state import (
 )
 from fairlead.controllers.simulation.runtime.shell_syntax import MAX_SCRIPT, ShellSyntaxError, parse
 
+_OPTIONS = Options("o: O: rcfile,init-file:", leads=True)
 _MAX_SUBSTITUTED = 64 * 1024  # bytes
 _MAX_PIPED = 2 * MAX_BYTES  # between the commands of a pipeline: an archive of all files fits
 
 
 def shell(process: Process) -> Program:
     """`sh [-c SCRIPT [NAME [ARGUMENT...]]]` or `sh FILE [ARGUMENT...]`."""
-    arguments = process.arguments[1:]
-    flags = ""
-    while arguments and arguments[0][:1] in "-+" and len(arguments[0]) > 1:
-        flags += arguments.pop(0)[1:]
-    if "c" in flags:
+    given = _OPTIONS.read(process.arguments[1:])
+    arguments = given.operands
+    if given.has("c"):
         if not arguments:
             yield error("sh: -c requires an argument\n")
             return SYNTAX_ERROR
@@ -75,7 +75,7 @@ def shell(process: Process) -> Program:
             return NOT_FOUND
     else:
         return (yield from _interactive(process))
-    run = Shell(ShellState(process, positional, "e" in flags))
+    run = Shell(ShellState(process, positional, given.has("e")))
     return (yield from run.run_text(text))
 
 

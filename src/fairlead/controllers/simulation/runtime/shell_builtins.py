@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.base.digits import whole_number
 from fairlead.controllers.simulation.runtime.files import FileError
+from fairlead.controllers.simulation.runtime.options import Options
 from fairlead.controllers.simulation.runtime.process import (
     NOT_FOUND,
     Program,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from fairlead.controllers.simulation.runtime.shell import Shell
 
 STOPPED = 143  # the exit code of what SIGTERM ends
+_READ = Options("p: t: n: N: d: u: a: i:")
+_TYPE = Options(leads=True)
 _SIGNALS = {"0": "EXIT", "15": "TERM"}
 
 
@@ -98,7 +101,7 @@ def _shift(shell: Shell, words: list[str]) -> Program:
 def _read(shell: Shell, words: list[str]) -> Program:
     data = yield Read(is_line=True)
     line, _, _ = data.decode(errors="replace").partition("\n")
-    names = [word for word in words[1:] if not word.startswith("-")] or ["REPLY"]
+    names = _READ.read(words[1:]).operands or ["REPLY"]
     values = line.split(None, len(names) - 1) + [""] * len(names)
     shell.state.assign(dict(zip(names, values, strict=False)))
     return 0 if data else 1
@@ -173,8 +176,9 @@ def _ignored(shell: Shell, words: list[str]) -> Program:
 
 def _type(shell: Shell, words: list[str]) -> Program:
     """`command -v` and `type`: whether there is such a command."""
-    names = [word for word in words[1:] if not word.startswith("-")]
-    if words[0] == "command" and "-v" not in words:
+    given = _TYPE.read(words[1:])
+    names = given.operands
+    if words[0] == "command" and not given.has("v", "V"):
         return (yield from shell.call(names, {})) if names else 0
     code = 0
     for name in names:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from fairlead.base.digits import whole_number
 from fairlead.controllers.simulation.runtime.expansion import matches
 from fairlead.controllers.simulation.runtime.files import Entry, FileError
 from fairlead.controllers.simulation.runtime.kernel_files import BOOT
+from fairlead.controllers.simulation.runtime.options import Given, Options
 from fairlead.controllers.simulation.runtime.process import (
+    NOT_EXECUTABLE,
     STDOUT,
     Effect,
     Process,
@@ -21,13 +23,22 @@ from fairlead.controllers.simulation.runtime.process import (
     Wait,
     Write,
     error,
-    operands,
     output,
     read_all,
     start,
 )
 
+_BASENAME = Options("s,suffix: a,multiple")
+_CHANGE = Options("R,recursive from: reference:")
+_DIFF = Options("U,unified: C,context: I: x: L,label: n,bytes: i,ignore-initial:")
+_RMDIR = Options()
+_STAT = Options("c,format,printf: f,file-system")
+_SYSCTL = Options("p,load:")
+_TIMEOUT = Options("s,signal: k,kill-after:", leads=True)
+_WHICH = Options("a,all")
+_XARGS = Options("n,max-args: I: L: P,max-procs: d,delimiter: s:", leads=True)
 _MAX_DATA = 256 * 1024
+_FAILED_CALL = 123  # the exit code of `xargs`
 _MAX_FORM = 1_000  # characters of a form of `stat`
 _BLOCKS = 104857600  # of a file system, of 1 KiB each
 _SIZE = re.compile(r"(\d{1,9})([kKMGwbc]?)")
@@ -36,18 +47,10 @@ _UNITS = {"": 1, "c": 1, "w": 2, "b": 512, "k": 1024, "K": 1024, "M": 1024**2, "
 
 def _stat(process: Process) -> Program:
     """`stat [-c FORM] FILE...`"""
-    words, form = list(process.arguments[1:]), "%n"
-    names = []
-    while words:
-        word = words.pop(0)
-        if word in ("-c", "--format", "-f") and words:
-            form = words.pop(0)[:_MAX_FORM]
-        elif word.startswith(("-c", "--format=")):
-            form = word.removeprefix("--format=").removeprefix("-c")[:_MAX_FORM]
-        elif not word.startswith("-"):
-            names.append(word)
+    given = _STAT.read(process.arguments[1:])
+    form = given.value("c", "%n")[:_MAX_FORM]
     code = 0
-    for name in names:
+    for name in given.operands:
         path = process.path(name)
         entry = process.files.entry(path, follows=False)
         if entry is None:
@@ -90,8 +93,10 @@ def rights(mode: int) -> str:
 
 def _change(process: Process) -> Program:
     """`chmod` with a number, `chown` and `chgrp` with numbers."""
-    flags, words = operands(process)
     program = posixpath.basename(process.arguments[0])
+    given = _CHANGE.read(process.arguments[1:])
+    removed = "".join(letter for letter in "rwx" if program == "chmod" and given.has(letter))
+    words = [f"-{removed}"] * bool(removed) + given.operands
     if len(words) < 2:
         yield error(f"{program}: missing operand\n")
         return 1
@@ -102,7 +107,7 @@ def _change(process: Process) -> Program:
         yield Step()
         try:
             path = process.path(name)
-            for inner in _below(process, path) if "R" in flags else [path]:
+            for inner in _below(process, path) if given.has("R") else [path]:
                 yield Step()
                 process.files.change(inner, **fields(process.files.entry(inner)))
         except FileError as failed:
@@ -211,7 +216,8 @@ def _mount(process: Process) -> Program:
 
 def _name_of(process: Process) -> Program:
     """`basename` and `dirname`."""
-    words = process.arguments[1:]
+    given = _BASENAME.read(process.arguments[1:])
+    words = given.operands + given.values("s")
     if not words:
         yield error(f"{process.arguments[0]}: missing operand\n")
         return 1
@@ -225,7 +231,7 @@ def _name_of(process: Process) -> Program:
 
 def _timeout(process: Process) -> Program:
     """Runs a command; nothing is ended early, as commands take no time by themselves."""
-    words = [word for word in process.arguments[1:] if not word.startswith("-")]
+    words = _TIMEOUT.read(process.arguments[1:]).operands
     if len(words) < 2:
         yield error("timeout: missing operand\n")
         return 125
@@ -234,7 +240,7 @@ def _timeout(process: Process) -> Program:
 
 def _which(process: Process) -> Program:
     code = 0
-    for name in process.arguments[1:]:
+    for name in _WHICH.read(process.arguments[1:]).operands:
         yield Step()
         program = process.find(process.child([name]))
         if program is None:
@@ -247,7 +253,7 @@ def _which(process: Process) -> Program:
 
 def _rmdir(process: Process) -> Program:
     code = 0
-    for name in operands(process)[1]:
+    for name in _RMDIR.read(process.arguments[1:]).operands:
         yield Step()
         path = process.path(name)
         try:
@@ -262,7 +268,7 @@ def _rmdir(process: Process) -> Program:
 
 def _diff(process: Process) -> Program:
     """`diff` and `cmp`: whether two files are equal."""
-    _, names = operands(process)
+    names = _DIFF.read(process.arguments[1:]).operands
     try:
         first, second = (process.files.read(process.path(name)) for name in names[:2])
     except (FileError, ValueError) as failed:
@@ -276,7 +282,7 @@ def _diff(process: Process) -> Program:
 
 def _sysctl(process: Process) -> Program:
     code = 0
-    for name in operands(process)[1]:
+    for name in _SYSCTL.read(process.arguments[1:]).operands:
         name = name.replace("/", ".")
         value = process.surroundings.settings.get(name)
         if value is None:
@@ -341,9 +347,31 @@ def _uptime(process: Process) -> Program:
 
 def _xargs(process: Process) -> Program:
     """Runs a command with the words of its input."""
-    data = yield from read_all(process, _MAX_DATA)
-    words = [word for word in process.arguments[1:] if not word.startswith("-")] or ["echo"]
-    return (yield from start(process.child([*words, *data.decode(errors="replace").split()])))
+    data = (yield from read_all(process, _MAX_DATA)).decode(errors="replace")
+    given = _XARGS.read(process.arguments[1:])
+    words = given.operands or ["echo"]
+    code = 0
+    for batch in _batches(given, data):
+        yield Step()
+        failed = yield from start(process.child(_call(words, given.value("I"), batch)))
+        if failed:
+            code = failed if failed >= NOT_EXECUTABLE else _FAILED_CALL
+    return code
+
+
+def _call(words: list[str], sign: str, batch: list[str]) -> list[str]:
+    """A command with words in place of a sign, or at its end."""
+    return [each.replace(sign, batch[0]) for each in words] if sign else [*words, *batch]
+
+
+def _batches(given: Given, data: str) -> Iterable[list[str]]:
+    """The words for the calls of `xargs`: all, so many each, or a line each."""
+    if given.value("I"):
+        return ([line.strip()] for line in data.splitlines() if line.strip())
+    separator = "\0" if given.has("0") else None
+    words = [word for word in data.split(separator) if word]
+    size = max(whole_number(given.value("n")) or len(words), 1)
+    return (words[at : at + size] for at in range(0, max(len(words), 1), size))
 
 
 SYSTEM_PROGRAMS: Mapping[str, Callable[[Process], Program]] = {

@@ -13,6 +13,7 @@ from typing import Any
 from fairlead.base.patterns import PatternError
 from fairlead.controllers.simulation.runtime.files import FileError
 from fairlead.controllers.simulation.runtime.line_programs import search_pattern
+from fairlead.controllers.simulation.runtime.options import Given, Options
 from fairlead.controllers.simulation.runtime.process import (
     STDOUT,
     Process,
@@ -26,6 +27,14 @@ from fairlead.controllers.simulation.runtime.process import (
 
 _MAX_INPUT = 256 * 1024
 _MAX_FIELDS = 1_000
+_AWK = Options("F,field-separator: v,assign:")
+_BASE64 = Options("d,D,decode w,wrap:")
+_CUT = Options("f,fields: c,characters: b,bytes: d,delimiter:")
+_HEXDUMP = Options("n: s: e:")
+_SED = Options("n,quiet,silent e,expression: r,E,regexp-extended")
+_SUM = Options("c,check")
+_TR = Options("d,delete s,squeeze-repeats")
+_UNIQ = Options("c,count f,skip-fields: s,skip-chars: w,check-chars:")
 _PRINT = re.compile(r"(?:NR\s*==\s*(\d{1,6})\s*)?\{\s*print([^{}]*)\}")
 
 
@@ -34,49 +43,26 @@ class _UsageError(Exception):
 
 
 def _texts(
-    change: Callable[[list[str], list[str]], Iterable[str]], taken: int
+    options: Options, change: Callable[[Given, list[str]], Iterable[str]], taken: int = 0
 ) -> Callable[[Process], Program]:
-    """A program that turns lines into others. `change` gets the arguments and the lines; `taken` of
-    the arguments that are no flags are not files."""
+    """A program that turns lines into others. The first `taken` of its operands are not files."""
 
     def program(process: Process) -> Program:
-        words = process.arguments[1:]
-        names = [word for word in words if not word.startswith("-")][taken:]
+        given = options.read(process.arguments[1:])
+        names = given.operands[0 if given.has("e") else taken :]
         try:
             if names:
                 data = yield from process.read_files(names, _MAX_INPUT)
             else:
                 data = yield from read_all(process, _MAX_INPUT)
             lines = data.decode(errors="surrogateescape").splitlines(keepends=True)
-            yield from written(change(words, lines))
+            yield from written(change(given, lines))
         except (FileError, PatternError, _UsageError, ValueError) as failed:
             yield error(f"{process.arguments[0]}: {failed}\n")
             return 1
         return 0
 
     return program
-
-
-def _option(words: list[str], letter: str) -> str | None:
-    """The value of a flag, in the same word or the next."""
-    for at, word in enumerate(words):
-        if word == f"-{letter}" and at + 1 < len(words):
-            return words[at + 1]
-        if word.startswith(f"-{letter}") and len(word) > 2:
-            return word[2:]
-    return None
-
-
-def _joined(words: list[str], letters: str) -> list[str]:
-    """The arguments with the values of flags in the same words as the flags."""
-    joined: list[str] = []
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        if len(word) == 2 and word[0] == "-" and word[1] in letters and rest:
-            word += rest.pop(0)
-        joined.append(word)
-    return joined
 
 
 def _ranges(text: str) -> list[tuple[int, int]]:
@@ -98,10 +84,10 @@ def _ranges(text: str) -> list[tuple[int, int]]:
     return joined
 
 
-def _cut(words: list[str], lines: list[str]) -> Iterable[str]:
-    fields, characters = _option(words, "f"), _option(words, "c")
-    separator = _option(words, "d") or "\t"
-    ranges = _ranges(fields or characters or "")
+def _cut(given: Given, lines: list[str]) -> Iterable[str]:
+    fields = given.value("f")
+    separator = given.value("d") or "\t"
+    ranges = _ranges(fields or given.value("c") or given.value("b"))
     for line in lines:
         text = line.rstrip("\n")
         parts = text.split(separator) if fields else list(text)
@@ -134,12 +120,12 @@ def _set_of(text: str) -> list[str]:
     return found
 
 
-def _tr(words: list[str], lines: list[str]) -> Iterable[str]:
-    sets = [_set_of(word) for word in words if not word.startswith("-")]
+def _tr(given: Given, lines: list[str]) -> Iterable[str]:
+    sets = [_set_of(word) for word in given.operands]
     text = "".join(lines)
-    if "-d" in words and sets:
+    if given.has("d") and sets:
         return [text.translate({ord(each): None for each in sets[0]})]
-    if "-s" in words and len(sets) == 1 and sets[0]:
+    if given.has("s") and len(sets) == 1 and sets[0]:
         return [re.sub(f"([{re.escape(''.join(sets[0]))}])\\1+", r"\1", text)]
     if len(sets) < 2 or not sets[1]:
         raise _UsageError("missing operand")
@@ -150,14 +136,14 @@ def _tr(words: list[str], lines: list[str]) -> Iterable[str]:
     return [text.translate(table)]
 
 
-def _uniq(words: list[str], lines: list[str]) -> Iterable[str]:
+def _uniq(given: Given, lines: list[str]) -> Iterable[str]:
     for line, same in groupby(lines):
-        yield f"{sum(1 for _ in same):7} {line}" if "-c" in words else line
+        yield f"{sum(1 for _ in same):7} {line}" if given.has("c") else line
 
 
-def _sed(words: list[str], lines: list[str]) -> Iterable[str]:
+def _sed(given: Given, lines: list[str]) -> Iterable[str]:
     """`s/PATTERN/TEXT/[g]`, and `Np` with `-n`."""
-    script = _option(words, "e") or next((word for word in words if not word.startswith("-")), "")
+    script = given.value("e") or "".join(given.operands[:1])
     if match := re.fullmatch(r"(\d{1,6})p", script):
         yield from lines[int(match[1]) - 1 : int(match[1])]
         return
@@ -185,10 +171,10 @@ def _substitution(script: str, longest: int) -> tuple[Any, str, bool]:
     return search_pattern(parts[0], longest), parts[1], parts[2] == "g"
 
 
-def _awk(words: list[str], lines: list[str]) -> Iterable[str]:
+def _awk(given: Given, lines: list[str]) -> Iterable[str]:
     """`[NR==N]{print $N, ...}`."""
-    separator = _option(words, "F")
-    script = next((word for word in words if not word.startswith("-") and "{" in word), "")
+    separator = given.value("F") or None
+    script = "".join(given.operands[:1])
     match = _PRINT.fullmatch(script.strip())
     if match is None:
         raise _UsageError(f"unsupported program: {script}")
@@ -216,14 +202,14 @@ def _awk_value(term: str, fields: list[str]) -> str:
 
 
 def _base64(process: Process) -> Program:
-    words = process.arguments[1:]
-    names = [word for word in words if not word.startswith("-") and not word.isdigit()]
+    given = _BASE64.read(process.arguments[1:])
+    names = given.operands
     try:
         if names:
             data = process.files.read(process.path(names[0]))
         else:
             data = yield from read_all(process, _MAX_INPUT)
-        if "-d" in words or "--decode" in words:
+        if given.has("d"):
             yield Write(STDOUT, base64.b64decode(data))
         else:
             yield Write(STDOUT, base64.b64encode(data) + b"\n")
@@ -235,7 +221,7 @@ def _base64(process: Process) -> Program:
 
 def _sum(algorithm: str) -> Callable[[Process], Program]:
     def program(process: Process) -> Program:
-        names = [word for word in process.arguments[1:] if not word.startswith("-")]
+        names = _SUM.read(process.arguments[1:]).operands
         code = 0
         if not names:
             data = yield from read_all(process, _MAX_INPUT)
@@ -254,7 +240,7 @@ def _sum(algorithm: str) -> Callable[[Process], Program]:
 
 def _hexdump(process: Process) -> Program:
     """`hexdump -C`: sixteen bytes to a line, as numbers and as text."""
-    names = [word for word in process.arguments[1:] if not word.startswith("-")]
+    names = _HEXDUMP.read(process.arguments[1:]).operands
     try:
         if names:
             data = process.files.read(process.path(names[0]))[:_MAX_INPUT]
@@ -273,29 +259,15 @@ def _hexdump(process: Process) -> Program:
     return 0
 
 
-def _with_values(
-    change: Callable[[list[str], list[str]], Iterable[str]], letters: str, taken: int
-) -> Callable[[Process], Program]:
-    """A program some of whose flags have values."""
-    program = _texts(change, taken)
-
-    def with_values(process: Process) -> Program:
-        words = _joined(process.arguments[1:], letters)
-        child = process.child([process.arguments[0], *words])
-        return (yield from program(child))
-
-    return with_values
-
-
 TEXT_PROGRAMS: Mapping[str, Callable[[Process], Program]] = {
-    "awk": _with_values(_awk, "F", 1),
+    "awk": _texts(_AWK, _awk, 1),
     "base64": _base64,
-    "cut": _with_values(_cut, "fcd", 0),
+    "cut": _texts(_CUT, _cut),
     "hexdump": _hexdump,
     "md5sum": _sum("md5"),
-    "sed": _with_values(_sed, "e", 1),
+    "sed": _texts(_SED, _sed, 1),
     "sha1sum": _sum("sha1"),
     "sha256sum": _sum("sha256"),
-    "tr": _texts(_tr, 2),
-    "uniq": _texts(_uniq, 0),
+    "tr": _texts(_TR, _tr, 2),
+    "uniq": _texts(_UNIQ, _uniq),
 }
