@@ -10,10 +10,10 @@ from support.pace import in_time
 
 from fairlead.controllers.simulation import ports
 from fairlead.controllers.simulation.ports import Owner, Ports
-from fairlead.controllers.simulation.runtime.commands import is_live
 from fairlead.controllers.simulation.runtime.computing import ComputingTime
 from fairlead.controllers.simulation.runtime.files import MAX_BYTES, Files, Mount, Volume
 from fairlead.controllers.simulation.runtime.instances import run_live
+from fairlead.controllers.simulation.runtime.lifetimes import is_live
 from fairlead.controllers.simulation.runtime.memory import MAX_HELD_OF_NAMESPACE, Held, Memory
 from fairlead.controllers.simulation.runtime.process import Process, Read, start_first
 from fairlead.controllers.simulation.runtime.programs import find_program

@@ -9,8 +9,9 @@ from time import thread_time
 import pytest
 from support.programs import MAX_STEPS, run, shell
 
-from fairlead.controllers.simulation.runtime.commands import FOREVER, MainProcess
 from fairlead.controllers.simulation.runtime.files import MAX_BYTES, Entry, Files, LiveVolume, Mount
+from fairlead.controllers.simulation.runtime.lifetimes import FOREVER
+from fairlead.controllers.simulation.runtime.main_processes import MainProcess
 from fairlead.controllers.simulation.runtime.memory import Held
 from fairlead.controllers.simulation.runtime.process import Process
 from fairlead.controllers.simulation.runtime.programs import find_program

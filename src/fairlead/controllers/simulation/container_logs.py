@@ -19,15 +19,10 @@ from fairlead.controllers.simulation.agent.containers import FAMILIES, state_of,
 from fairlead.controllers.simulation.behaviour import pod_behaviour
 from fairlead.controllers.simulation.pod_changes import PodChanges
 from fairlead.controllers.simulation.pod_sources import PodSources
-from fairlead.controllers.simulation.runtime.commands import (
-    Commands,
-    MainProcess,
-    Output,
-    Run,
-    is_known,
-    is_live,
-)
+from fairlead.controllers.simulation.runtime.commands import Commands
 from fairlead.controllers.simulation.runtime.computing import ComputingTime
+from fairlead.controllers.simulation.runtime.lifetimes import is_known, is_live
+from fairlead.controllers.simulation.runtime.main_processes import MainProcess, Output, Run
 from fairlead.controllers.simulation.runtime.sources import MissingSource
 from fairlead.controllers.simulation.script import ScriptOf
 from fairlead.operations.api import CommandStreams, LogOptions, Object

@@ -25,9 +25,9 @@ from fairlead.controllers.simulation.http_answers import (
     scripted_reply,
     serve_http,
 )
-from fairlead.controllers.simulation.runtime.commands import answers_itself
 from fairlead.controllers.simulation.runtime.computing import ComputingTime, Pace
 from fairlead.controllers.simulation.runtime.images import own_port
+from fairlead.controllers.simulation.runtime.lifetimes import answers_itself
 from fairlead.controllers.simulation.runtime.surroundings import TCP
 from fairlead.controllers.simulation.runtime.surroundings import Listener as Server
 from fairlead.controllers.simulation.script import Script, ScriptOf

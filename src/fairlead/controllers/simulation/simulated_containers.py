@@ -31,9 +31,10 @@ from fairlead.controllers.simulation.node_pages import NodePages
 from fairlead.controllers.simulation.pod_changes import PodChanges
 from fairlead.controllers.simulation.pod_sources import PodSources
 from fairlead.controllers.simulation.ports import Ports, listener
-from fairlead.controllers.simulation.runtime.commands import MainProcess, Run, is_known, is_live
 from fairlead.controllers.simulation.runtime.images import command_of
 from fairlead.controllers.simulation.runtime.instances import Instances, run_live
+from fairlead.controllers.simulation.runtime.lifetimes import is_known, is_live
+from fairlead.controllers.simulation.runtime.main_processes import MainProcess, Run
 from fairlead.controllers.simulation.runtime.process import STDERR, Process
 from fairlead.controllers.simulation.runtime.sources import MissingSource, Sources
 from fairlead.controllers.simulation.runtime.surroundings import Listener as RuntimeListener

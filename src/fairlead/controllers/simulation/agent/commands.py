@@ -14,17 +14,12 @@ from fairlead.controllers.simulation.agent.containers import CREATING, FAMILIES,
 from fairlead.controllers.simulation.agent.images import missing_image
 from fairlead.controllers.simulation.behaviour import ContainerBehaviour, Obstacle, PodBehaviour
 from fairlead.controllers.simulation.pod_sources import PodSources
-from fairlead.controllers.simulation.runtime.commands import (
-    Commands,
-    MainProcess,
-    is_known,
-    is_live,
-    last_message,
-    only_serves,
-    user_of,
-)
+from fairlead.controllers.simulation.runtime.commands import Commands, last_message
 from fairlead.controllers.simulation.runtime.computing import SLICE, ComputingTime
+from fairlead.controllers.simulation.runtime.container_start import user_of
 from fairlead.controllers.simulation.runtime.images import is_known_image
+from fairlead.controllers.simulation.runtime.lifetimes import is_known, is_live, only_serves
+from fairlead.controllers.simulation.runtime.main_processes import MainProcess
 from fairlead.controllers.simulation.runtime.sources import MissingSource, Sources, sub_path
 from fairlead.controllers.simulation.script import ScriptOf
 from fairlead.operations.api import Object

@@ -15,8 +15,9 @@ from fairlead.base import clock
 from fairlead.controllers.simulation.agent.containers import state_of, status_of
 from fairlead.controllers.simulation.http_answers import Reply, scripted_reply
 from fairlead.controllers.simulation.ports import LATE, ServerOf, check_listening, get
-from fairlead.controllers.simulation.runtime.commands import FOREVER, MainProcess, is_agnhost
 from fairlead.controllers.simulation.runtime.computing import ComputingTime
+from fairlead.controllers.simulation.runtime.lifetimes import FOREVER, is_agnhost
+from fairlead.controllers.simulation.runtime.main_processes import MainProcess
 from fairlead.controllers.simulation.runtime.process import Process, Program
 from fairlead.controllers.simulation.runtime.programs import PROGRAMS
 from fairlead.controllers.simulation.runtime.scripted import find_entry

@@ -40,7 +40,7 @@ from fairlead.controllers.simulation.agent.resizes import (
 )
 from fairlead.controllers.simulation.behaviour import PodBehaviour
 from fairlead.controllers.simulation.given_resources import with_given
-from fairlead.controllers.simulation.runtime.commands import is_server
+from fairlead.controllers.simulation.runtime.lifetimes import is_server
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import FINISHED
 from fairlead.resources.core.pods.restarts import all_may_restart

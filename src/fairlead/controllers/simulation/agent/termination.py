@@ -25,8 +25,8 @@ from fairlead.controllers.simulation.agent.containers import (
 from fairlead.controllers.simulation.agent.handlers import Handlers
 from fairlead.controllers.simulation.agent.pod_conditions import pod_conditions
 from fairlead.controllers.simulation.behaviour import ContainerBehaviour, Kill, PodBehaviour
-from fairlead.controllers.simulation.runtime.commands import FOREVER
 from fairlead.controllers.simulation.runtime.computing import SLICE
+from fairlead.controllers.simulation.runtime.lifetimes import FOREVER
 from fairlead.controllers.simulation.runtime.sources import MissingSource
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import FINISHED

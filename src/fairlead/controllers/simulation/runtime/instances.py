@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 from fairlead.base import clock
 from fairlead.codec.types.model import Object
-from fairlead.controllers.simulation.runtime.commands import (
-    MainProcess,
+from fairlead.controllers.simulation.runtime.computing import SLICE, ComputingTime
+from fairlead.controllers.simulation.runtime.container_start import (
     main_process,
     run_init_containers,
 )
-from fairlead.controllers.simulation.runtime.computing import SLICE, ComputingTime
 from fairlead.controllers.simulation.runtime.environment_files import file_references, reader
 from fairlead.controllers.simulation.runtime.files import MAX_BYTES, Volume
+from fairlead.controllers.simulation.runtime.main_processes import MainProcess
 from fairlead.controllers.simulation.runtime.memory import Held, OutOfMemory
 from fairlead.controllers.simulation.runtime.mounts import new_volume
 from fairlead.controllers.simulation.runtime.process import (
