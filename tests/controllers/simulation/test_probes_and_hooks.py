@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -58,6 +59,30 @@ def test_a_container_whose_command_says_that_it_is_ill_is_restarted(any_pods: Po
     pods.await_ready()
 
 
+@pytest.mark.parametrize("family", ["containers", "initContainers"])
+def test_the_grace_period_of_a_probe_takes_precedence_over_that_of_the_pod(
+    pods_1_36: Pods, family: str
+) -> None:
+    pods = pods_1_36
+    http = {"httpGet": {"path": "/healthz", "port": 8080}, "initialDelaySeconds": 10}
+    probe = {**http, "failureThreshold": 1, "terminationGracePeriodSeconds": 5}
+    idle = shell("sleep 1000", name="idle", image="busybox", livenessProbe=probe)
+    spec: dict[str, Any] = {"terminationGracePeriodSeconds": 500}
+    if family == "initContainers":
+        spec[family] = [{**idle, "restartPolicy": "Always"}]
+    pods.create("p", *([idle] if family == "containers" else [shell("sleep 1000")]), **spec)
+    pods.await_ready()
+    pods.server.advance(11)
+    told = pods.await_event("Unhealthy")["message"]
+    call, refused = 'Get "http://.*:8080/healthz"', "dial tcp .*:8080: connect: connection refused"
+    assert re.fullmatch(f"Liveness probe failed: {call}: {refused}", told)
+    list_name = f"{family.removesuffix('s')}Statuses"
+    pods.await_event("Killing")
+    assert pods.status()[list_name][0]["restartCount"] == 0
+    pods.server.advance(6)
+    eventually(lambda: pods.status()[list_name][0]["restartCount"] == 1, "it is restarted")
+
+
 def test_a_container_that_does_not_start_in_time_is_killed(pods_1_36: Pods) -> None:
     pods = pods_1_36
     probe = running("test", "-f", "/tmp/started", periodSeconds=10, failureThreshold=3)
@@ -80,6 +105,7 @@ def test_probes_that_need_what_the_simulation_does_not_know_succeed(pods: Pods) 
         container("a", readinessProbe=running("redis-cli", "ping"), livenessProbe=port),
         container("b", readinessProbe=running("sh", "-c", "redis-cli ping | grep PONG")),
         container("c", readinessProbe={"tcpSocket": {"port": 1}}, startupProbe=port),
+        shell("cd /; exec nginx", name="d", livenessProbe=port),
     )
     pods.await_ready()
     assert not [event for event in pods.events() if event["reason"] == "Unhealthy"]

@@ -73,6 +73,7 @@ def build_simulation(
         behaviours.script_of,
         simulated.server_of,
         simulated.network_of,
+        simulated.main_process,
         simulated.computing,
     )
     agents = PodAgents(

@@ -28,11 +28,6 @@ _CONFIG_ERROR = "CreateContainerConfigError"
 _SHOWN = ("configMap", "secret", "projected")
 
 
-# The first process of a running container: the pod, the container and its status. Raises
-# MissingSource.
-MainProcessOf = Callable[[Object, Object, Object], MainProcess]
-
-
 class LiveContainers(Protocol):
     """The containers whose commands run as the clock comes."""
 

@@ -16,7 +16,7 @@ from fairlead.controllers.simulation.agent.containers import state_of, status_of
 from fairlead.controllers.simulation.http_answers import Reply, scripted_reply
 from fairlead.controllers.simulation.ports import LATE, ServerOf, check_listening, get
 from fairlead.controllers.simulation.runtime.computing import ComputingTime
-from fairlead.controllers.simulation.runtime.lifetimes import FOREVER, is_agnhost
+from fairlead.controllers.simulation.runtime.lifetimes import FOREVER, answers_itself, is_agnhost
 from fairlead.controllers.simulation.runtime.main_processes import MainProcess
 from fairlead.controllers.simulation.runtime.process import Process, Program
 from fairlead.controllers.simulation.runtime.programs import PROGRAMS
@@ -38,6 +38,11 @@ from fairlead.wire.outgoing.response import CallError
 _GRPC_CHECK = "/grpc.health.v1.Health/Check"
 _MAX_REDIRECTS = 10
 _MAX_OUTPUT = 1024  # bytes of the output of a probe that are told
+
+
+# The first process of a running container: the pod, the container and its status. Raises
+# MissingSource.
+MainProcessOf = Callable[[Object, Object, Object], MainProcess]
 
 
 class ProcessIn(Protocol):
@@ -81,6 +86,7 @@ class Handlers:
         script_of: ScriptOf,
         server_of: ServerOf,
         network_of: Callable[[Object], Network],
+        main_process: MainProcessOf,
         computing: ComputingTime,
     ) -> None:
         self.computing = computing
@@ -88,6 +94,7 @@ class Handlers:
         self._script_of = script_of
         self._server_of = server_of
         self._network_of = network_of
+        self._main_process = main_process
         self._looked_at: tuple[Object, bool] = {}, False  # the last pod, and its answer
 
     def decides(self, pod: Object, container: Object, handler: Object) -> bool:
@@ -102,12 +109,14 @@ class Handlers:
             return True
         if port is None:
             return False
-        return port in script.ports or self._has_agnhost(pod)
+        return port in script.ports or self._knows_ports(pod)
 
-    def _has_agnhost(self, pod: Object) -> bool:
+    def _knows_ports(self, pod: Object) -> bool:
+        """Whether the simulation may know what listens in a pod."""
         last, answer = self._looked_at
         if last is not pod:
-            answer = any(map(is_agnhost, all_containers(pod["spec"])))
+            containers = list(all_containers(pod["spec"]))
+            answer = any(map(is_agnhost, containers)) or all(map(answers_itself, containers))
             self._looked_at = pod, answer
         return answer
 
@@ -194,11 +203,15 @@ class Handlers:
             return SUCCESS  # its own server, which begins to listen when the hook has ended
         if server is None and is_hook and any(_begins(pod, each) for each in every):
             return AGAIN
-        if server is None and not is_agnhost(container):
+        if server is None and not is_agnhost(container) and (is_hook or self._may_listen(pod)):
             return SUCCESS  # it may be a server of a program that is not known
         if server is None:
-            where = f"dial tcp {pod['status'].get('podIP', '')}:{port}"
-            return Outcome(False, text=f"{where}: connect: {NO_LISTENER}")
+            address = f"{pod['status'].get('podIP', '')}:{port}"
+            text = f"dial tcp {address}: connect: {NO_LISTENER}"
+            if call := handler.get("httpGet"):
+                scheme, path = call.get("scheme", "http").lower(), call.get("path") or "/"
+                text = f'Get "{scheme}://{address}{path}": {text}'
+            return Outcome(False, text=text)
         if http is None:
             return SUCCESS
         if server.http is None:
@@ -208,6 +221,21 @@ class Handlers:
         if is_hook and 300 <= answer.status < 400 and "://" in place:
             return self._follow(pod, place)
         return _judged(answer, limit)
+
+    def _may_listen(self, pod: Object) -> bool:
+        """Whether a program that the simulation does not know may run in a pod."""
+        for container in all_containers(pod["spec"]):
+            status = status_of(pod, container["name"])
+            if "running" not in state_of(status):
+                continue
+            if not answers_itself(container):
+                return True
+            try:
+                if not self._main_process(pod, container, status).is_understood:
+                    return True
+            except MissingSource:
+                return True
+        return False
 
     def _follow(self, pod: Object, place: str) -> Outcome:
         """Hooks go where they are sent, probes do not."""

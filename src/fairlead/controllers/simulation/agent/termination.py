@@ -11,7 +11,6 @@ from fairlead.base.caches import BoundedCache
 from fairlead.codec.types.times import parse_time
 from fairlead.controllers.events import NORMAL, WARNING
 from fairlead.controllers.pod_status import observed_generation
-from fairlead.controllers.simulation.agent.commands import MainProcessOf
 from fairlead.controllers.simulation.agent.containers import (
     ALWAYS,
     FAMILIES,
@@ -22,7 +21,7 @@ from fairlead.controllers.simulation.agent.containers import (
     end_running,
     state_of,
 )
-from fairlead.controllers.simulation.agent.handlers import Handlers
+from fairlead.controllers.simulation.agent.handlers import Handlers, MainProcessOf
 from fairlead.controllers.simulation.agent.pod_conditions import pod_conditions
 from fairlead.controllers.simulation.behaviour import ContainerBehaviour, Kill, PodBehaviour
 from fairlead.controllers.simulation.runtime.computing import SLICE

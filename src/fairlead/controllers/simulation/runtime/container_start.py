@@ -181,7 +181,7 @@ def _unknown(lifetime: float) -> Program:
 
 def _stoppable(program: Program, signals: Signals) -> Program:
     """A program that ends on SIGTERM."""
-    signals.runs_unknown = True
+    signals.runs_unknown = signals.ran_unknown = True
     code = yield from program
     signals.runs_unknown = False
     return code

@@ -88,6 +88,12 @@ class MainProcess:
     def has_ended(self) -> bool:
         return self._program is None and self.run.end != FOREVER
 
+    @property
+    def is_understood(self) -> bool:
+        """Whether all that it has run so far are programs that the simulation knows."""
+        signals = self.process.signals
+        return self._program is not None and signals is not None and not signals.ran_unknown
+
     def advance(self, until: float) -> None:
         """Run until a time, in seconds after the start, or to the end; a live program not longer
         than its slice. Does nothing if the program is running: it may have called itself."""
