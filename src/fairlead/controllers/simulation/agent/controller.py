@@ -15,6 +15,7 @@ from fairlead.controllers.framework import Follow, Keys, Unfollow
 from fairlead.controllers.simulation.addresses import AddressPool, node_address, pod_network
 from fairlead.controllers.simulation.agent.commands import CommandBehaviour, LiveContainers
 from fairlead.controllers.simulation.agent.containers import Moment, PodEvent
+from fairlead.controllers.simulation.agent.endings import status_at_end, with_ended
 from fairlead.controllers.simulation.agent.handlers import Handlers
 from fairlead.controllers.simulation.agent.lifecycle import Lifecycle
 from fairlead.controllers.simulation.agent.node_admission import (
@@ -32,11 +33,7 @@ from fairlead.controllers.simulation.agent.pressure import refusal_under_pressur
 from fairlead.controllers.simulation.agent.probes import Probes
 from fairlead.controllers.simulation.agent.reboots import advance_after_boot
 from fairlead.controllers.simulation.agent.resizes import RESIZED, is_deferred
-from fairlead.controllers.simulation.agent.termination import (
-    Terminations,
-    status_at_end,
-    with_ended,
-)
+from fairlead.controllers.simulation.agent.termination import Terminations
 from fairlead.controllers.simulation.behaviour import PLAIN, PodBehaviour, pod_behaviour
 from fairlead.controllers.simulation.behaviours import BEHAVIOURS, Behaviours, concerned_pods
 from fairlead.controllers.simulation.definitions import BEHAVIOURS as DEFINITION

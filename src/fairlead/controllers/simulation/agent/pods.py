@@ -11,7 +11,6 @@ from fairlead.controllers.simulation.agent.containers import (
     ALWAYS,
     CREATING,
     INITIALIZING,
-    KILLED,
     NEVER,
     ON_FAILURE,
     Moment,
@@ -30,6 +29,7 @@ from fairlead.controllers.simulation.agent.containers import (
 from fairlead.controllers.simulation.agent.containers import (
     FAMILIES as FAMILIES,
 )
+from fairlead.controllers.simulation.agent.endings import cut_off
 from fairlead.controllers.simulation.agent.pod_conditions import pod_conditions
 from fairlead.controllers.simulation.agent.resizes import (
     RETRY,
@@ -298,13 +298,3 @@ def _with_resources(status: Object, resources: Object | None) -> Object:
     if resources.get("requests"):
         reported["allocatedResources"] = resources["requests"]
     return reported
-
-
-def cut_off(
-    pod: Object, status: Object, reason: str, message: str, reports_network: bool, now: Moment
-) -> None:
-    """Fail a pod whose containers are killed; modifies `status`."""
-    end_running(status, lambda name: KILLED, now)
-    status.update(phase="Failed", reason=reason, message=message)
-    status.setdefault("containerStatuses", [])
-    status["conditions"] = pod_conditions(pod, status, (), reports_network, now.text)

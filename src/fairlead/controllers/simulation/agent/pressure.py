@@ -16,8 +16,8 @@ from fairlead.controllers.events import WARNING, EventWriter, Recorder
 from fairlead.controllers.framework import Keys
 from fairlead.controllers.pod_status import disrupted
 from fairlead.controllers.simulation.agent.containers import FAMILIES, Moment, state_of
+from fairlead.controllers.simulation.agent.endings import cut_off
 from fairlead.controllers.simulation.agent.node_admission import Rejection
-from fairlead.controllers.simulation.agent.pods import cut_off
 from fairlead.controllers.simulation.behaviour import pod_behaviour
 from fairlead.controllers.simulation.metrics.usage import container_usage, measured_at
 from fairlead.controllers.simulation.node_behaviour import PRESSURE, PRESSURES, NodeBehaviour

@@ -3,32 +3,27 @@ order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from time import thread_time
 from typing import NamedTuple
 
 from fairlead.base.caches import BoundedCache
 from fairlead.codec.types.times import parse_time
 from fairlead.controllers.events import NORMAL, WARNING
-from fairlead.controllers.pod_status import observed_generation
 from fairlead.controllers.simulation.agent.containers import (
     ALWAYS,
     FAMILIES,
     KILLED,
     STOPPED,
-    Moment,
     PodEvent,
-    end_running,
     state_of,
 )
 from fairlead.controllers.simulation.agent.handlers import Handlers, MainProcessOf
-from fairlead.controllers.simulation.agent.pod_conditions import pod_conditions
 from fairlead.controllers.simulation.behaviour import ContainerBehaviour, Kill, PodBehaviour
 from fairlead.controllers.simulation.runtime.computing import SLICE
 from fairlead.controllers.simulation.runtime.lifetimes import FOREVER
 from fairlead.controllers.simulation.runtime.sources import MissingSource
 from fairlead.operations.api import Object
-from fairlead.resources.core.pods import FINISHED
 from fairlead.resources.core.pods.totals import is_sidecar
 
 _MAX_CACHED = 4_096
@@ -173,37 +168,3 @@ def _sooner(kill: Kill, each: Running, behaviour: ContainerBehaviour) -> Kill:
         return kill
     end = parse_time(started).timestamp() + behaviour.exit_after
     return Kill(end, behaviour.exit_code or 0) if end < kill.end else kill
-
-
-# The status of a pod whose containers end because it is deleted
-
-
-def with_ended(pod: Object, codes: Mapping[str, int], reports_network: bool, now: Moment) -> Object:
-    """The status of a pod some of whose containers have ended with these codes."""
-    status = {**pod["status"], **observed_generation(pod)}
-    end_running(status, codes.get, now)
-    status["conditions"] = pod_conditions(pod, status, (), reports_network, now.text)
-    return status
-
-
-def status_at_end(
-    pod: Object, now: Moment, codes: Mapping[str, int], *, is_final: bool, reports_network: bool
-) -> Object:
-    """The last status of a deleted pod, whose containers end with these codes. A pod that was to
-    finish by itself gets a final phase; `is_final`: other pods too."""
-    if pod["status"].get("phase") in FINISHED:
-        return dict(pod["status"])
-    status = {**pod["status"], **observed_generation(pod)}
-    end_running(status, codes.get, now)
-    if is_final or pod["spec"].get("restartPolicy", ALWAYS) != ALWAYS:
-        status["phase"] = _final_phase(status)
-    status["conditions"] = pod_conditions(pod, status, (), reports_network, now.text)
-    return status
-
-
-def _final_phase(status: Object) -> str:
-    states = [state_of(item) for item in status.get("containerStatuses") or ()]
-    succeeded = states and all(
-        "terminated" in state and not state["terminated"].get("exitCode") for state in states
-    )
-    return "Succeeded" if succeeded else "Failed"
