@@ -242,6 +242,14 @@ def test_a_pod_that_takes_too_long_fails(pods: Pods) -> None:
     assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
 
 
+def test_a_pod_that_never_ran_and_takes_too_long_fails(pods: Pods) -> None:
+    pods.create(annotations=behaviour(image_pull_failure="no"), activeDeadlineSeconds=100)
+    pods.await_event("Failed")
+    pods.server.advance(100)
+    pods.await_phase("Failed")
+    assert pods.state()["terminated"]["reason"] == "ContainerStatusUnknown"
+
+
 def test_a_deleted_pod_stops_at_once(any_pods: Pods) -> None:
     any_pods.create()
     any_pods.await_ready()
@@ -268,6 +276,62 @@ def test_a_watcher_sees_that_a_deleted_pod_has_stopped_before_it_goes(
     assert ready == ["False"]
     assert stopped["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
     assert stopped["phase"] == phase
+
+
+LOOKED_AT = {"finalizers": ["example.com/look"]}  # so that a deleted pod can be read
+UNKNOWN = {
+    "exitCode": 137,
+    "reason": "ContainerStatusUnknown",
+    "message": "The container could not be located when the pod was terminated",
+    "startedAt": None,
+    "finishedAt": None,
+}
+
+
+@pytest.mark.parametrize(("fixture", "phase"), [("pods", "Pending"), ("pods_1_36", "Failed")])
+@pytest.mark.parametrize("policy", ["Always", "Never"])
+def test_nothing_is_known_of_containers_that_were_deleted_before_they_ran(
+    request: pytest.FixtureRequest, fixture: str, phase: str, policy: str
+) -> None:
+    pods: Pods = request.getfixturevalue(fixture)
+    failing = behaviour(image_pull_failure="no")
+    pods.create(annotations=failing, metadata=LOOKED_AT, restartPolicy=policy)
+    pods.await_event("Failed")
+    pods.collection.remove("p")
+    eventually(lambda: "terminated" in pods.state(), "its container has ended")
+    assert pods.state() == {"terminated": UNKNOWN}
+    pods.collection.patch("p", {"metadata": {"labels": {"look": "again"}}})
+    assert pods.status()["phase"] == phase
+    assert pods.condition("p", "Ready")["status"] == "False"
+    pods.collection.patch("p", {"metadata": {"finalizers": None}})
+    pods.await_gone()
+
+
+def test_containers_of_a_deleted_pod_wait_for_init_containers_that_never_completed(
+    pods_1_36: Pods,
+) -> None:
+    pods = pods_1_36
+    first = [container(name) for name in ("done", "stuck", "last")]
+    failing = behaviour(**{"image-pull-failure.stuck": "no"})
+    pods.create(annotations=failing, metadata=LOOKED_AT, initContainers=first)
+    pods.await_event("Failed")
+    pods.collection.remove("p")
+    status = pods.await_phase("Failed")
+    done, stuck, last = (each["state"] for each in status["initContainerStatuses"])
+    assert done["terminated"]["exitCode"] == 0
+    assert [set(each) for each in (stuck, last, pods.state())] == [{"waiting"}] * 3
+
+
+def test_a_pod_that_waits_for_a_restart_ends_as_it_did_before(pods_1_36: Pods) -> None:
+    pods = pods_1_36
+    pods.create(annotations=behaviour(exit_code="3"), metadata=LOOKED_AT)
+    eventually(
+        lambda: "waiting" in pods.state() and pods.status()["phase"] == "Running", "it waits"
+    )
+    last = pods.status()["containerStatuses"][0]["lastState"]["terminated"]
+    pods.collection.remove("p")
+    pods.await_phase("Failed")
+    assert pods.state() == {"terminated": last}
 
 
 def test_a_pod_stops_when_its_hook_has_slept(any_pods: Pods) -> None:

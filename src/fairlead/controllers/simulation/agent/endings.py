@@ -8,13 +8,24 @@ from fairlead.controllers.pod_status import observed_generation
 from fairlead.controllers.simulation.agent.containers import (
     ALWAYS,
     KILLED,
+    NEVER,
     Moment,
     end_running,
     state_of,
+    status_of,
 )
 from fairlead.controllers.simulation.agent.pod_conditions import pod_conditions
 from fairlead.operations.api import Object
 from fairlead.resources.core.pods import FINISHED
+from fairlead.resources.core.pods.totals import is_sidecar
+
+_UNKNOWN_END: Object = {
+    "exitCode": KILLED,
+    "reason": "ContainerStatusUnknown",
+    "message": "The container could not be located when the pod was terminated",
+    "startedAt": None,
+    "finishedAt": None,
+}
 
 
 def cut_off(
@@ -22,6 +33,7 @@ def cut_off(
 ) -> None:
     """Fail a pod whose containers are killed; modifies `status`."""
     end_running(status, lambda name: KILLED, now)
+    _end_waiting(pod, status)
     status.update(phase="Failed", reason=reason, message=message)
     status.setdefault("containerStatuses", [])
     status["conditions"] = pod_conditions(pod, status, (), reports_network, now.text)
@@ -39,15 +51,73 @@ def status_at_end(
     pod: Object, now: Moment, codes: Mapping[str, int], *, is_final: bool, reports_network: bool
 ) -> Object:
     """The last status of a deleted pod, whose containers end with these codes. A pod that was to
-    finish by itself gets a final phase; `is_final`: other pods too."""
+    finish by itself and ran gets a final phase; `is_final`: other pods too."""
     if pod["status"].get("phase") in FINISHED:
         return dict(pod["status"])
     status = {**pod["status"], **observed_generation(pod)}
     end_running(status, codes.get, now)
-    if is_final or pod["spec"].get("restartPolicy", ALWAYS) != ALWAYS:
+    _end_waiting(pod, status)
+    if is_final or _finishes(pod, status):
         status["phase"] = _final_phase(status)
     status["conditions"] = pod_conditions(pod, status, (), reports_network, now.text)
     return status
+
+
+def _finishes(pod: Object, status: Object) -> bool:
+    """Whether a pod whose containers have ended has finished by its restart policy."""
+    policy = pod["spec"].get("restartPolicy", ALWAYS)
+    if policy == NEVER and any(map(_exit_code, status.get("initContainerStatuses") or ())):
+        return True
+    codes = [_exit_code(each) for each in status.get("containerStatuses") or ()]
+    return policy != ALWAYS and bool(codes) and None not in codes
+
+
+def _exit_code(status: Object) -> int | None:
+    """How a container has ended; None if it has not, or nobody knows how."""
+    end = state_of(status).get("terminated")
+    if end is None or end.get("reason") == _UNKNOWN_END["reason"]:
+        return None
+    code: int = end.get("exitCode") or 0
+    return code
+
+
+def _has_never_run(status: Object) -> bool:
+    return "waiting" in state_of(status) and not (status.get("lastState") or {}).get("terminated")
+
+
+def _end_waiting(pod: Object, status: Object) -> None:
+    """End the containers of a pod that wait: one that waits for its restart has ended as it did,
+    of one that never ran nothing is known. Those that wait for init containers that have not
+    completed still do. Modifies `status`."""
+    first = status.get("initContainerStatuses") or []
+    begun = [at for at, each in enumerate(first) if not _has_never_run(each)]
+    if first:
+        last = begun[-1] if begun else 0
+        ended = [_ended_unseen(each) for each in first[: last + 1]]
+        status["initContainerStatuses"] = [*ended, *first[last + 1 :]]
+    if _is_initialized(pod) and status.get("containerStatuses"):
+        status["containerStatuses"] = [_ended_unseen(each) for each in status["containerStatuses"]]
+
+
+def _ended_unseen(status: Object) -> Object:
+    if "waiting" not in state_of(status):
+        return status
+    last = (status.get("lastState") or {}).get("terminated") or _UNKNOWN_END
+    return {**status, "state": {"terminated": last}, "lastState": {}}
+
+
+def _is_initialized(pod: Object) -> bool:
+    """Whether all init containers of a pod have completed once, sidecars: have started."""
+    declared = pod["spec"].get("initContainers")
+    if not declared:
+        return True
+    if not all(map(_has_never_run, pod["status"].get("containerStatuses") or ())):
+        return True
+    status = status_of(pod, declared[-1]["name"])
+    if is_sidecar(declared[-1]):
+        return "running" in state_of(status) and bool(status.get("started"))
+    ends = (each.get("terminated") for each in (state_of(status), status.get("lastState") or {}))
+    return any(end is not None and not end.get("exitCode") for end in ends)
 
 
 def _final_phase(status: Object) -> str:
