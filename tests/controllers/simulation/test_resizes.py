@@ -36,6 +36,34 @@ def restarts(pods: Pods, name: str = "p") -> int:
     return count
 
 
+def test_a_node_tells_what_it_has_given(pods_1_36: Pods) -> None:
+    pods = pods_1_36
+    limited = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2"}}
+    storage = {"requests": {"cpu": "500m", "ephemeral-storage": "1Gi"}, "limits": {"cpu": "1"}}
+    first = container("first", command=["true"], resources={**limited, "limits": {"cpu": "1500m"}})
+    pods.create(
+        "p",
+        container("a", resources=limited),
+        container("b", resources=storage),
+        initContainers=[first],
+    )
+    pods.create("q")
+    pods.await_ready("p", "q")
+    status = pods.status()
+    a, b = status["containerStatuses"]
+    assert (a["resources"], b["resources"]) == (limited, storage)
+    assert (a["allocatedResources"], b["allocatedResources"]) == (
+        limited["requests"],
+        storage["requests"],
+    )
+    assert state_of_first(pods)["resources"]["limits"] == {"cpu": "1500m"}, "it has ended"
+    totals = {"cpu": "1500m", "memory": "1Gi"}
+    assert status["resources"] == {"requests": totals, "limits": {"cpu": "3"}}
+    assert status["allocatedResources"] == {**totals, "ephemeral-storage": "1Gi"}
+    assert pods.status("q")["resources"] == {}
+    assert "allocatedResources" not in pods.status("q")
+
+
 def test_a_resize_that_fits_is_carried_out_without_a_restart(pods_1_36: Pods) -> None:
     pods = pods_1_36
     pods.create("p", sized("1"))
@@ -46,6 +74,7 @@ def test_a_resize_that_fits_is_carried_out_without_a_restart(pods_1_36: Pods) ->
         event = pods.await_event(reason)
         assert event["message"] == f'Pod resize {begin}: {{{told},"generation":2}}'
     assert given(pods, "p") == {"cpu": "2", "memory": "1Gi"}
+    assert pods.status()["allocatedResources"] == {"cpu": "2", "memory": "1Gi"}
     assert pods.run("cat", "/sys/fs/cgroup/cpu.weight").stdout == "79\n"
     assert restarts(pods) == 0
 
@@ -150,3 +179,19 @@ def state_of_first(pods: Pods) -> Object:
     statuses = pods.status().get("initContainerStatuses") or [{"state": {}}]
     first: Object = statuses[0]
     return first
+
+
+def test_a_pod_with_resources_of_its_own_is_resized_as_a_whole(pods_1_36: Pods) -> None:
+    pods = pods_1_36
+    memory = container(resources={"requests": {"memory": "1Gi"}})
+    pods.create("p", memory, resources={"requests": {"cpu": "2"}})
+    pods.await_ready()
+    totals = {"cpu": "2", "memory": "1Gi"}
+    assert pods.status()["resources"] == {"requests": totals}
+    body = {"spec": {"resources": {"requests": {"cpu": "3"}}}}
+    answer = pods.space.client.patch(pods.collection.item("p", "resize"), body, kind=STRATEGIC)
+    assert answer.status == 200, answer.text
+    expected = {"cpu": "3", "memory": "1Gi"}
+    eventually(lambda: pods.status()["allocatedResources"] == expected, "it is resized")
+    assert pods.status()["resources"] == {"requests": expected}
+    assert len([each for each in pods.events() if each["reason"] == "ResizeStarted"]) == 1

@@ -18,10 +18,20 @@ def with_given(pod: Object) -> Object:
             for each in spec.get(family) or ()
         ):
             changed[family] = [_with(each, given.get(each["name"])) for each in spec[family]]
-    own = status.get("resources")
-    if own is not None and spec.get("resources") is not None and own != spec["resources"]:
-        changed["resources"] = own
+    if spec.get("resources") and status.get("resources") is not None:
+        own = _of_the_same_names(status["resources"], spec["resources"])
+        if own != spec["resources"]:
+            changed["resources"] = own
     return {**pod, "spec": {**spec, **changed}} if changed else pod
+
+
+def _of_the_same_names(given: Object, asked: Object) -> Object:
+    """What a pod as a whole has been given of what it asks for; a status also tells the totals of
+    its containers."""
+    return {
+        kind: {name: given[kind][name] for name in amounts if name in (given.get(kind) or {})}
+        for kind, amounts in asked.items()
+    }
 
 
 def _with(container: Object, resources: Object | None) -> Object:

@@ -101,6 +101,7 @@ class PodAgents:
         self._unfollow: Unfollow = lambda: None
         self._ends_in_final_phase = api.gates["DeletedPodsReachFinalPhase"]
         self._reports_network = api.gates["PodReadyToStartContainersCondition"]
+        self._reports_totals = api.gates["InPlacePodLevelResourcesVerticalScaling"]
         self._pods = api.resources.named(PODS)
         self._collection = api.collection(self._pods)
         self._on: dict[str, set[str]] = defaultdict(set)
@@ -253,6 +254,7 @@ class PodAgents:
             self._addresses[node],
             lambda: pool.take(key),
             self._reports_network,
+            self._reports_totals,
             lambda current: self._admission.defers(key, current, node),
         )
 

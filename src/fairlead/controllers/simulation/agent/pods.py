@@ -31,6 +31,10 @@ from fairlead.controllers.simulation.agent.containers import (
 )
 from fairlead.controllers.simulation.agent.endings import cut_off
 from fairlead.controllers.simulation.agent.pod_conditions import pod_conditions
+from fairlead.controllers.simulation.agent.reported_resources import (
+    report_containers,
+    report_totals,
+)
 from fairlead.controllers.simulation.agent.resizes import (
     RETRY,
     Deferral,
@@ -77,12 +81,14 @@ class PodProgress:
 @dataclass(frozen=True, slots=True)
 class Host:
     """The node's address, and a function that allocates one for the pod (None if the pool is
-    exhausted). `is_reported`: a condition says whether the pod has its network. `defers` says why
-    the node has no room for a pod on it that is to be resized."""
+    exhausted). `is_reported`: a condition says whether the pod has its network. `reports_totals`:
+    the status tells the resources of the pod as a whole. `defers` says why the node has no room for
+    a pod on it that is to be resized."""
 
     host: str
     address: Callable[[], str | None]
     is_reported: bool = False
+    reports_totals: bool = False
     defers: Callable[[Object], Deferral | None] = lambda pod: None
 
 
@@ -126,6 +132,7 @@ def advance_pod(pod: Object, behaviour: PodBehaviour, host: Host, now: Moment) -
         return progress
     if deadline is not None:
         progress.look_at(started + deadline)
+    arrived = pod
     pod, deferral = _resized(pod, behaviour, host, progress, now)
     unfinished, failed = _prepare(pod, behaviour, progress, started, now)
     _carry_on(pod, behaviour, progress, started, now, held_up=bool(unfinished))
@@ -136,7 +143,10 @@ def advance_pod(pod: Object, behaviour: PodBehaviour, host: Host, now: Moment) -
         end_running(status, lambda name: 0, now)
     _give_address(pod, status, host)
     if counts_generations(pod):
-        _report_resources(with_given(pod) if deferral else pod, status)
+        given = with_given(pod) if deferral else pod
+        report_containers(given, status)
+        if host.reports_totals and ("resources" not in status or pod is not arrived):
+            report_totals(given, status)
     status["conditions"] = pod_conditions(pod, status, unfinished, host.is_reported, now.text)
     progress.events += report(pod, status, deferral, now)
     return progress
@@ -275,26 +285,3 @@ def _give_address(pod: Object, status: Object, host: Host) -> None:
     if address is not None:
         status["podIP"] = address
         status["podIPs"] = [{"ip": address}]
-
-
-def _report_resources(pod: Object, status: Object) -> None:
-    """Report the resources of containers."""
-    for family, list_name in FAMILIES[:2]:
-        declared = {item["name"]: item["resources"] for item in pod["spec"].get(family) or ()}
-        if status.get(list_name):
-            status[list_name] = [
-                _with_resources(item, declared.get(item["name"])) for item in status[list_name]
-            ]
-    if pod["spec"].get("resources"):
-        status["resources"] = pod["spec"]["resources"]
-        if requests := pod["spec"]["resources"].get("requests"):
-            status["allocatedResources"] = requests
-
-
-def _with_resources(status: Object, resources: Object | None) -> Object:
-    if resources is None or not ("running" in state_of(status) or "resources" in status):
-        return status
-    reported = {**status, "resources": resources}
-    if resources.get("requests"):
-        reported["allocatedResources"] = resources["requests"]
-    return reported
