@@ -9,6 +9,8 @@ import pytest
 from support.simulation import Pods, container
 from support.waiting import eventually
 
+from fairlead.codec.types.quantity import quantity
+
 AGNHOST = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
 
 
@@ -88,6 +90,37 @@ def test_what_a_container_wrote_is_there_when_it_restarts(pods: Pods) -> None:
     pods.create("p", main, volumes=volumes, restartPolicy="OnFailure")
     pods.await_phase("Succeeded")
     assert pods.status()["containerStatuses"][0]["restartCount"] == 1
+
+
+def test_a_limit_that_a_container_does_not_have_is_that_of_its_pod(pods_1_36: Pods) -> None:
+    pods = pods_1_36
+    names = ("limits.cpu", "limits.memory", "limits.ephemeral-storage", "requests.cpu")
+    items = [
+        {"path": name, "resourceFieldRef": {"containerName": "c", "resource": name}}
+        for name in names
+    ]
+    variables = [
+        {"name": name.replace(".", "_"), "valueFrom": {"resourceFieldRef": {"resource": name}}}
+        for name in names[:2]
+    ]
+    script = "echo $limits_cpu $limits_memory; cd /v; for f in *; do echo $f $(cat $f); done"
+    mounts = [{"name": "v", "mountPath": "/v"}]
+    limits = {"limits": {"memory": "32Mi"}}
+    main = container(
+        command=["sh", "-c", script], env=variables, volumeMounts=mounts, resources=limits
+    )
+    spec: dict[str, Any] = {
+        "resources": {"limits": {"cpu": "3", "memory": "64Mi"}},
+        "restartPolicy": "Never",
+    }
+    pods.create("p", main, volumes=[{"name": "v", "downwardAPI": {"items": items}}], **spec)
+    pods.await_phase("Succeeded")
+    [node, *_] = pods.nodes.list().body["items"]
+    storage = int(quantity(node["status"]["allocatable"]["ephemeral-storage"]))
+    assert pods.log() == (
+        f"3 {32 * 1024**2}\nlimits.cpu 3\nlimits.ephemeral-storage {storage}\n"
+        f"limits.memory {32 * 1024**2}\nrequests.cpu 0\n"
+    )
 
 
 def test_the_limits_of_a_container_are_in_its_control_group(pods: Pods) -> None:

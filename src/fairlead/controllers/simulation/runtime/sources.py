@@ -12,6 +12,7 @@ from typing import Protocol
 from fairlead.codec.types.model import Object
 from fairlead.codec.types.quantity import quantity
 from fairlead.controllers.simulation.runtime.files import Entry
+from fairlead.resources.core.pods.totals import POD_LEVEL_RESOURCES
 
 CONFIG_MAPS, SECRETS = "core/v1/configmaps", "core/v1/secrets"
 SERVICES, CLAIMS = "core/v1/services", "core/v1/persistentvolumeclaims"
@@ -25,6 +26,7 @@ _MAX_ARGUMENTS = 2 * 1024 * 1024  # characters of variables, and of arguments, a
 _MAX_SHOWN = 8 * 1024 * 1024  # bytes that are read for all volumes and variables of a pod
 _TOKEN_COST = 128 * 1024  # bytes as which a token counts: it takes as long as reading them
 _MAX_PATH = 4096
+_DEFAULTED = ("cpu", "memory", "ephemeral-storage")  # resources whose limit has a default
 
 
 class MissingSource(Exception):
@@ -168,7 +170,7 @@ class Sources:
 
     def resource(self, reference: Object, container: Object) -> str:
         """The text of a request or limit of a container, in units of its divisor. A missing limit
-        is what the node has."""
+        is that of the pod, or what the node has."""
         name = reference.get("containerName") or container.get("name")
         spec = self._now()["spec"]
         for each in (*spec["containers"], *(spec.get("initContainers") or ())):
@@ -176,11 +178,17 @@ class Sources:
                 container = each
         family, _, resource = reference["resource"].partition(".")
         resources = container.get("resources") or {}
-        text = (resources.get(family) or {}).get(resource)
-        if text is None:
-            text = self._allocatable().get(resource, "0") if family == "limits" else "0"
+        text = (resources.get(family) or {}).get(resource, "0")
+        if family == "limits" and resource in _DEFAULTED and not quantity(text):
+            text = self._default_limit(spec, resource)
         divisor = quantity(str(reference.get("divisor") or "1")) or quantity("1")
         return str((quantity(text) / divisor).to_integral_value(ROUND_CEILING))
+
+    def _default_limit(self, spec: Object, resource: str) -> str:
+        own: Object = (spec.get("resources") or {}).get("limits") or {}
+        if resource in POD_LEVEL_RESOURCES and quantity(own.get(resource, "0")):
+            return str(own[resource])
+        return self._allocatable().get(resource, "0")
 
     # Environment
 
