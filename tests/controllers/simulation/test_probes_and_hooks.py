@@ -184,6 +184,79 @@ def test_sidecars_stop_after_the_other_containers(pods_1_36: Pods) -> None:
     pods.await_gone()
 
 
+def sidecar(name: str, end: int, **lifecycle: Any) -> Object:
+    """A sidecar that takes 5 seconds to stop, and how it ends then."""
+    script = f"trap 'sleep 5; echo {name} >> /v/ends; exit {end}' TERM; sleep 9999 & wait"
+    mounts = [{"name": "v", "mountPath": "/v"}]
+    named = {"name": name, "restartPolicy": "Always", "lifecycle": lifecycle}
+    return shell(script, volumeMounts=mounts, **named)
+
+
+def of_first(pods: Pods) -> list[Object]:
+    statuses = pods.status().get("initContainerStatuses") or [{"state": {}}] * 2
+    return [each["state"] for each in statuses]
+
+
+def test_sidecars_stop_one_after_the_other_when_their_pod_has_finished(pods_1_36: Pods) -> None:
+    pods = pods_1_36
+    hook = {"preStop": running("sh", "-c", "sleep 3; echo hook >> /proc/1/fd/1")}
+    first = [sidecar("a", 0, **hook), sidecar("b", 7, **hook)]
+    volumes = [{"name": "v", "emptyDir": {}}]
+    main = shell("sleep 60; exit 0")
+    pods.create("p", main, initContainers=first, volumes=volumes, restartPolicy="Never")
+    pods.await_ready()
+    pods.server.advance(60)
+    pods.await_event("Killing", text="Stopping container b")
+    pods.await_event("Killing", text="Stopping container a")
+    assert ["running" in each for each in of_first(pods)] == [True, True]
+    assert "terminated" in pods.state()
+    assert pods.status()["phase"] == "Running"
+    assert pods.condition("p", "Ready")["reason"] == "PodCompleted"
+    pods.server.advance(8.5)
+    eventually(lambda: "terminated" in of_first(pods)[1], "the last sidecar has ended")
+    assert "running" in of_first(pods)[0], "it waits for its turn"
+    assert pods.log("p", container="a") == "hook\n", "all hooks begin at once"
+    pods.server.advance(5)
+    pods.await_phase("Succeeded")
+    assert [each["terminated"]["exitCode"] for each in of_first(pods)] == [0, 7]
+    assert [each["restartCount"] for each in pods.status()["initContainerStatuses"]] == [0, 0]
+
+
+def test_a_sidecar_stops_when_an_init_container_after_it_has_failed(pods_1_36: Pods) -> None:
+    pods = pods_1_36
+    first = [sidecar("a", 0), {**shell("sleep 60; exit 1"), "name": "b"}]
+    volumes = [{"name": "v", "emptyDir": {}}]
+    pods.create("p", initContainers=first, volumes=volumes, restartPolicy="Never")
+    eventually(lambda: "running" in of_first(pods)[1], "it runs")
+    pods.server.advance(60)
+    pods.await_event("Killing", text="Stopping container a")
+    assert pods.status()["phase"] == "Pending"
+    pods.server.advance(6)
+    pods.await_phase("Failed")
+    assert "waiting" in pods.state()
+
+
+def test_a_container_has_two_seconds_after_a_hook_that_took_all_its_time(pods: Pods) -> None:
+    hook = {"preStop": running("sleep", "9999")}
+    script = "trap 'sleep 1; exit 4' TERM; sleep 9999 & wait"
+    pods.create(
+        "p",
+        shell(script, lifecycle=hook),
+        shell("trap 'sleep 9' TERM; sleep 9999 & wait", name="slow", lifecycle=hook),
+        metadata={"finalizers": ["example.com/look"]},
+        terminationGracePeriodSeconds=100,
+    )
+    pods.await_ready()
+    pods.collection.remove("p")
+    pods.await_event("Killing", text="Stopping container slow")
+    pods.server.advance(103)
+    eventually(lambda: "terminated" in pods.state(index=1), "both have ended")
+    codes = [pods.state(index=index)["terminated"]["exitCode"] for index in (0, 1)]
+    assert codes == [4, 137]
+    pods.collection.patch("p", {"metadata": {"finalizers": None}})
+    pods.await_gone()
+
+
 def test_a_hook_that_fails_before_the_end_is_told(pods: Pods) -> None:
     pods.create("p", container(lifecycle={"preStop": running("sh", "-c", "exit 1")}))
     pods.await_ready()

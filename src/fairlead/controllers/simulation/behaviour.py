@@ -89,11 +89,13 @@ WELL_BEHAVED = ContainerBehaviour()
 
 @dataclass(frozen=True, slots=True)
 class PodBehaviour:
-    """The behaviour of a pod's containers: `common`, overridden in `named`."""
+    """The behaviour of a pod's containers: `common`, overridden in `named`. `ends` says when those
+    end that run on in a pod that has finished."""
 
     common: ContainerBehaviour = WELL_BEHAVED
     named: Mapping[str, ContainerBehaviour] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    ends: Mapping[str, Kill] = field(default_factory=dict)
 
     def of(self, container: str) -> ContainerBehaviour:
         return self.named.get(container, self.common)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from fairlead.base import clock
@@ -15,9 +16,9 @@ from fairlead.controllers.framework import Follow, Keys, Unfollow
 from fairlead.controllers.simulation.addresses import AddressPool, node_address, pod_network
 from fairlead.controllers.simulation.agent.commands import CommandBehaviour, LiveContainers
 from fairlead.controllers.simulation.agent.containers import Moment, PodEvent
-from fairlead.controllers.simulation.agent.endings import status_at_end, with_ended
+from fairlead.controllers.simulation.agent.endings import finished_at, status_at_end, with_ended
 from fairlead.controllers.simulation.agent.handlers import Handlers
-from fairlead.controllers.simulation.agent.lifecycle import Lifecycle
+from fairlead.controllers.simulation.agent.lifecycle import Lifecycle, grace_of
 from fairlead.controllers.simulation.agent.node_admission import (
     NodeAdmission,
     Rejection,
@@ -274,6 +275,9 @@ class PodAgents:
             self._record_events(node, pod, [_NO_ADDRESS])
             return _NEXT_ATTEMPT
         progress, changes = step(pod), self._changes
+        if progress.outlived:
+            behaviour = await self._with_ends(pod, behaviour, progress)
+            progress = step(pod)
         if progress.status != pod["status"]:
             progress = await self._write(pod, progress, step)
             is_plain = behaviour is PLAIN and on_node is HEALTHY and key in self._node_of
@@ -282,6 +286,15 @@ class PodAgents:
         self._follow_resize(key, node, progress)
         self._record_events(node, pod, progress.events)
         return None if progress.due is None else max(0.0, progress.due - clock.time())
+
+    async def _with_ends(
+        self, pod: Object, behaviour: PodBehaviour, progress: PodProgress
+    ) -> PodBehaviour:
+        """The behaviour of a pod that has finished while containers of it run on."""
+        stopping = {**pod, "status": progress.status}
+        begin = finished_at(stopping, clock.time())
+        kills = await self._terminations.of_pod(stopping, behaviour, begin, begin + grace_of(pod))
+        return replace(behaviour, ends=kills)
 
     def _follow_resize(self, key: str, node: str, progress: PodProgress) -> None:
         """Remember a pod whose resize waits. A resize that was carried out may have made room."""

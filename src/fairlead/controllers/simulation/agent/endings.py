@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fairlead.codec.types.times import parse_time
 from fairlead.controllers.pod_status import observed_generation
 from fairlead.controllers.simulation.agent.containers import (
     ALWAYS,
+    FAMILIES,
     KILLED,
     NEVER,
     Moment,
@@ -37,6 +39,19 @@ def cut_off(
     status.update(phase="Failed", reason=reason, message=message)
     status.setdefault("containerStatuses", [])
     status["conditions"] = pod_conditions(pod, status, (), reports_network, now.text)
+
+
+def finished_at(pod: Object, now: float) -> float:
+    """When the last container of a pod has ended that is no sidecar."""
+    first = pod["spec"].get("initContainers") or ()
+    sidecars = {container["name"] for container in first if is_sidecar(container)}
+    ends = [
+        (state_of(status).get("terminated") or {}).get("finishedAt")
+        for _, list_name in FAMILIES[:2]
+        for status in pod["status"].get(list_name) or ()
+        if status["name"] not in sidecars
+    ]
+    return max((parse_time(each).timestamp() for each in ends if each), default=now)
 
 
 def with_ended(pod: Object, codes: Mapping[str, int], reports_network: bool, now: Moment) -> Object:

@@ -100,7 +100,7 @@ class Lifecycle:
             text = f"Init container {name} failed {verdict.failed} probe"
         elif restarts != NEVER:
             text += ", will be restarted"
-        grace = _grace(pod) if verdict.grace is None else verdict.grace
+        grace = grace_of(pod) if verdict.grace is None else verdict.grace
         return self._terminations.of_container(pod, each, behaviour, verdict.since, grace, text)
 
     def _run_hook(
@@ -127,7 +127,7 @@ class Lifecycle:
             end, kill = began + outcome.seconds, None
             if not outcome.succeeded:
                 each = Running(container, status, path, False)
-                kill = self._terminations.of_container(pod, each, behaviour, end, _grace(pod), "")
+                kill = self._terminations.of_container(pod, each, behaviour, end, grace_of(pod), "")
             run = HookRun(began, now(), end, kill)
             self._hooks.keep(identity, run, len(identity))
         return run
@@ -142,6 +142,6 @@ def _with_hooks(pod: Object) -> Iterator[tuple[Object, str]]:
                 yield container, f"spec.{family}{{{container['name']}}}"
 
 
-def _grace(pod: Object) -> float:
+def grace_of(pod: Object) -> float:
     seconds = pod["spec"].get("terminationGracePeriodSeconds")
     return float(_DEFAULT_GRACE if seconds is None else seconds)

@@ -56,12 +56,14 @@ _LATE = "Pod was active on the node longer than the specified deadline"
 @dataclass(slots=True)
 class PodProgress:
     """The new status of a pod, events to record, and the time of the next change. `revision` is
-    that of the pod with this status, if it was written as planned."""
+    that of the pod with this status, if it was written as planned. `outlived`: the pod has
+    finished, and containers run on."""
 
     status: Object
     events: list[PodEvent] = field(default_factory=list)
     due: float | None = None
     revision: str = ""
+    outlived: bool = False
 
     @property
     def only_runs(self) -> bool:
@@ -139,8 +141,8 @@ def advance_pod(pod: Object, behaviour: PodBehaviour, host: Host, now: Moment) -
     status = progress.status
     phase = "Failed" if failed else _phase(pod, status, behaviour)
     status["phase"] = phase
-    if phase in FINISHED:  # sidecars end after the other containers
-        end_running(status, lambda name: 0, now)
+    if phase in FINISHED:
+        _end_rest(status, behaviour, progress, now)
     _give_address(pod, status, host)
     if counts_generations(pod):
         given = with_given(pod) if deferral else pod
@@ -148,8 +150,47 @@ def advance_pod(pod: Object, behaviour: PodBehaviour, host: Host, now: Moment) -
         if host.reports_totals and ("resources" not in status or pod is not arrived):
             report_totals(given, status)
     status["conditions"] = pod_conditions(pod, status, unfinished, host.is_reported, now.text)
+    if progress.outlived:
+        status["phase"] = old.get("phase", "Pending")
     progress.events += report(pod, status, deferral, now)
     return progress
+
+
+def _end_rest(status: Object, behaviour: PodBehaviour, progress: PodProgress, now: Moment) -> None:
+    """End the containers that run on in a pod that has finished, such as sidecars, when it is time;
+    modifies `status`."""
+    codes: dict[str, int] = {}
+    for each in (item for _, list_name in FAMILIES for item in status.get(list_name) or ()):
+        if "running" not in state_of(each):
+            continue
+        kill = behaviour.ends.get(each["name"])
+        if kill is not None and kill.end <= now.time:
+            codes[each["name"]] = kill.code
+        else:
+            progress.outlived = True
+            progress.look_at(None if kill is None else kill.end)
+    if codes:
+        end_running(status, codes.get, now)
+
+
+def _had_finished(pod: Object, behaviour: PodBehaviour) -> bool:
+    """Whether a pod with sidecars has finished before: they are not started again."""
+    if not any(map(is_sidecar, pod["spec"].get("initContainers") or ())):
+        return False
+    status = pod["status"]
+    if status.get("containerStatuses") and _phase(pod, status, behaviour) in FINISHED:
+        return True
+    by_name = _by_name(status.get("initContainerStatuses"))
+    return any(
+        _has_failed(role, by_name[role.name])
+        for role in roles_of(pod, "initContainers", behaviour)
+        if role.name in by_name and not is_sidecar(role.container)
+    )
+
+
+def _has_failed(role: Role, status: Object) -> bool:
+    end = state_of(status).get("terminated")
+    return bool(end is not None and end.get("exitCode") and role.is_over(status))
 
 
 def _resized(
@@ -198,10 +239,14 @@ def _prepare(
     """Advance init containers one after the other. Returns the names of those not completed, and
     whether one has failed for good."""
     by_name = _by_name(pod["status"].get("initContainerStatuses"))
+    had_finished = _had_finished(pod, behaviour)
     unfinished: list[str] = []
     failed, statuses = False, []
     for role in roles_of(pod, "initContainers", behaviour):
         before = by_name.get(role.name)
+        if had_finished and is_sidecar(role.container):
+            statuses.append(waiting(role, INITIALIZING, before))
+            continue
         if unfinished:
             statuses.append(waiting(role, INITIALIZING, before))
             unfinished.append(role.name)
@@ -215,7 +260,7 @@ def _prepare(
         end = state_of(status).get("terminated")
         if end is None or end.get("exitCode"):
             unfinished.append(role.name)
-            failed = end is not None and role.is_over(status)
+            failed = _has_failed(role, status)
         elif not status.get("ready"):
             statuses[-1] = {**status, "ready": True}  # a completed one stays ready
     if statuses:

@@ -27,7 +27,7 @@ from fairlead.operations.api import Object
 from fairlead.resources.core.pods.totals import is_sidecar
 
 _MAX_CACHED = 4_096
-_LEAST_GRACE = 2.0  # seconds that a container has at least after its hook
+_LEAST_GRACE = 2.0  # seconds that a container has at least after SIGTERM
 
 Record = Callable[[Object, PodEvent], None]  # records an event about a pod
 
@@ -60,18 +60,24 @@ def running(pod: Object) -> Iterator[Running]:
 
 
 class _Stop(NamedTuple):
-    """How a container stops that is told to at `begin`: how many seconds its hook takes, and how
-    many its process from SIGTERM to its end."""
+    """How a container stops: when its hook has ended, and how many seconds its process takes from
+    SIGTERM to its end."""
 
-    begin: float
-    hook: float
+    hooked: float
     seconds: float
     code: int
 
     def kill(self, killed: float, turn: float) -> Kill:
-        """When it ends if it is killed at a time. `turn`: SIGTERM is not sent earlier."""
-        end = max(self.begin + self.hook, turn) + self.seconds
-        return Kill(killed, KILLED) if end > killed else Kill(end, self.code)
+        """When it ends if its grace period is over at `killed`. SIGTERM is not sent before `turn`;
+        however late that is, the container has a little time after it."""
+        signal = _signal(self.hooked, killed, turn)
+        last, end = max(killed, signal + _LEAST_GRACE), signal + self.seconds
+        return Kill(last, KILLED) if end > last else Kill(end, self.code)
+
+
+def _signal(hooked: float, killed: float, turn: float) -> float:
+    """When SIGTERM is sent."""
+    return min(max(hooked, turn), killed)
 
 
 class Terminations:
@@ -87,8 +93,8 @@ class Terminations:
     async def of_pod(
         self, pod: Object, behaviour: PodBehaviour, begin: float, killed: float
     ) -> dict[str, Kill]:
-        """When the running containers of a deleted pod end, by name. Sidecars stop after the
-        others, one after the other."""
+        """When the running containers of a pod end that has finished or is deleted, by name. All
+        hooks begin at once; sidecars stop after the others, one after the other."""
         computing, namespace = self._handlers.computing, pod["metadata"]["namespace"]
         kills: dict[str, Kill] = {}
         turn, spent = begin, thread_time()
@@ -97,10 +103,11 @@ class Terminations:
                 await computing.turn(namespace)
                 spent = thread_time()
             own = behaviour.of(each.name)
-            with computing.measured(namespace):
-                stop = self._stop(pod, each, own, begin, f"Stopping container {each.name}")
             if each.is_sidecar:
                 turn = max((kill.end for kill in kills.values()), default=begin)
+            with computing.measured(namespace):
+                text = f"Stopping container {each.name}"
+                stop = self._stop(pod, each, own, begin, killed, turn, text)
             kills[each.name] = _sooner(stop.kill(killed, turn), each, own)
         return kills
 
@@ -114,21 +121,28 @@ class Terminations:
         text: str,
     ) -> Kill:
         """When a container ends that is stopped within its pod. `text` is told, unless empty."""
-        stop = self._stop(pod, each, behaviour, begin, text)
-        least = stop.begin + min(stop.hook, grace) + _LEAST_GRACE
-        return _sooner(stop.kill(max(stop.begin + grace, least), 0.0), each, behaviour)
+        killed = begin + grace
+        stop = self._stop(pod, each, behaviour, begin, killed, begin, text)
+        return _sooner(stop.kill(killed, begin), each, behaviour)
 
     def _stop(
-        self, pod: Object, each: Running, behaviour: ContainerBehaviour, begin: float, text: str
+        self,
+        pod: Object,
+        each: Running,
+        behaviour: ContainerBehaviour,
+        begin: float,
+        killed: float,
+        turn: float,
+        text: str,
     ) -> _Stop:
         identity = each.status.get("containerID", "")
         stop = self._stops.get(identity)
         if stop is None:
             if text:
                 self._record(pod, PodEvent(NORMAL, "Killing", text, each.path))
-            hook = self._run_hook(pod, each)
-            seconds, code = self._end_on_signal(pod, each, behaviour, begin + hook)
-            stop = _Stop(begin, hook, seconds, code)
+            hooked = begin + self._run_hook(pod, each)
+            moment = _signal(hooked, killed, turn)
+            stop = _Stop(hooked, *self._end_on_signal(pod, each, behaviour, moment))
             self._stops.keep(identity, stop, len(identity))
         return stop
 
