@@ -169,6 +169,7 @@ def restarts(pods: Pods, name: str) -> int:
         ({"node_state_until": "soon"}, 'node-state-until: "soon" is neither a duration such as 5s'),
         ({"node_state_until": "999999h"}, 'node-state-until: "999999h" is neither a duration'),
         ({"booted": "once"}, 'booted: "once" is not a time'),
+        ({"runtime_handlers": "runc,"}, 'runtime-handlers: "" is not the name of a handler'),
     ],
 )
 def test_an_annotation_that_means_nothing_is_an_event_of_the_node(

@@ -6,6 +6,7 @@ removed. A duration in `…-until` is replaced by the time at which it is over.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,7 +22,9 @@ _STATES = (READY, NOT_READY, UNREACHABLE, REBOOTING)
 PRESSURES = {"memory": "MemoryPressure", "disk": "DiskPressure", "pid": "PIDPressure"}
 
 NODE_STATE, PRESSURE, BOOTED = f"{PREFIX}node-state", f"{PREFIX}pressure", f"{PREFIX}booted"
-OF_NODES = (NODE_STATE, PRESSURE, BOOTED)
+HANDLERS = f"{PREFIX}runtime-handlers"
+OF_NODES = (NODE_STATE, PRESSURE, BOOTED, HANDLERS)
+_HANDLER = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _REBOOT = "10s"  # how long a reboot takes unless said
 
 
@@ -33,11 +36,12 @@ def until(key: str) -> str:
 @dataclass(frozen=True, slots=True)
 class NodeBehaviour:
     """`pressures` are types of conditions. `booted` is when the node came up last, if it was
-    rebooted."""
+    rebooted. `handlers` are those of runtime classes that it has; None: all."""
 
     state: str = READY
     pressures: tuple[str, ...] = ()
     booted: int | None = None
+    handlers: tuple[str, ...] | None = None
     problems: tuple[str, ...] = ()
 
 
@@ -136,11 +140,20 @@ def _pressures(text: str) -> tuple[str, ...]:
     return tuple(kind for name, kind in PRESSURES.items() if name in names)
 
 
+def _handlers(text: str) -> tuple[str, ...]:
+    names = text.split(",") if text else ()
+    for name in names:
+        if not _HANDLER.fullmatch(name):
+            raise BehaviourError(f'"{name}" is not the name of a handler such as runc')
+    return tuple(names)
+
+
 # Annotation: the field of NodeBehaviour that it sets, if any, and its parser.
 _OF_NODES: dict[str, tuple[str, Callable[[str], Any]]] = {
     NODE_STATE: ("state", _state),
     PRESSURE: ("pressures", _pressures),
     BOOTED: ("booted", _booted),
+    HANDLERS: ("handlers", _handlers),
     until(NODE_STATE): ("", _end),
     until(PRESSURE): ("", _end),
 }

@@ -67,6 +67,7 @@ class NodeKeeper:
         self._release = api.resources.release
         self._version = version
         self._features = declared_features(api.gates)
+        self._reports_handlers = api.gates["RecursiveReadOnlyMounts"]
         self._taint_remover = taint_remover
         self._registered: set[str] = set()
         # The version that was last looked at, and until when only the lease is to be renewed.
@@ -190,6 +191,11 @@ class NodeKeeper:
             offer = {**status, "allocatable": node_allocatable(status, self._dialect)}
             if self._features:
                 offer["declaredFeatures"] = self._features
+            if self._reports_handlers:
+                offer.pop("runtimeHandlers", None)
+                if behaviour.handlers is not None:
+                    names = ("", *behaviour.handlers)  # the default one has no name
+                    offer["runtimeHandlers"] = [{"name": name} for name in names]
             if behaviour.booted is None:
                 return offer
             boot = boot_id(name, behaviour.booted)

@@ -34,6 +34,7 @@ from fairlead.controllers.simulation.agent.pressure import refusal_under_pressur
 from fairlead.controllers.simulation.agent.probes import Probes
 from fairlead.controllers.simulation.agent.reboots import advance_after_boot
 from fairlead.controllers.simulation.agent.resizes import RESIZED, is_deferred
+from fairlead.controllers.simulation.agent.runtime_classes import RuntimeClasses
 from fairlead.controllers.simulation.agent.termination import Terminations
 from fairlead.controllers.simulation.behaviour import PLAIN, PodBehaviour, pod_behaviour
 from fairlead.controllers.simulation.behaviours import BEHAVIOURS, Behaviours, concerned_pods
@@ -120,6 +121,7 @@ class PodAgents:
         self._admission = NodeAdmission(
             nodes, self._collection, lambda node: self._on[node], placed, api.dialect
         )
+        self._runtime_classes = RuntimeClasses(api)
         self._commands = CommandBehaviour(behaviours.script_of, live)
         self.probes = Probes(handlers, self._record)
         self._terminations = Terminations(handlers, live.main_process, self._record)
@@ -233,6 +235,8 @@ class PodAgents:
             self.probes.forget(key)
             return None
         behaviour = self._lifecycle.complete(key, pod, behaviour)
+        if pod["spec"].get("runtimeClassName"):
+            behaviour = self._runtime_classes.complete(pod, behaviour, on_node.handlers)
         return await self._advance(pod, behaviour, node, on_node)
 
     async def _behaviour(self, pod: Object, node: str) -> PodBehaviour:
