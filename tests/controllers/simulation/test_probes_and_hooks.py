@@ -105,10 +105,27 @@ def test_probes_that_need_what_the_simulation_does_not_know_succeed(pods: Pods) 
         container("a", readinessProbe=running("redis-cli", "ping"), livenessProbe=port),
         container("b", readinessProbe=running("sh", "-c", "redis-cli ping | grep PONG")),
         container("c", readinessProbe={"tcpSocket": {"port": 1}}, startupProbe=port),
-        shell("cd /; exec nginx", name="d", livenessProbe=port),
     )
     pods.await_ready()
     assert not [event for event in pods.events() if event["reason"] == "Unhealthy"]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "cd /; exec nginx",
+        "nginx & sleep 9999",
+        "a=(1 2); nginx",
+        "while :; do :; done",
+        "/start.sh",
+    ],
+)
+def test_a_port_is_taken_to_be_open_where_a_script_may_have_begun_a_server(
+    pods: Pods, script: str
+) -> None:
+    probe = {"tcpSocket": {"port": 8080}}
+    pods.create("p", container(command=["bash", "-c", script], readinessProbe=probe))
+    pods.await_ready()
 
 
 def test_a_container_runs_when_its_first_hook_has_ended(pods_1_36: Pods) -> None:
@@ -184,9 +201,12 @@ def test_sidecars_stop_after_the_other_containers(pods_1_36: Pods) -> None:
     pods.await_gone()
 
 
+FINISHES: dict[str, Any] = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1000}
+
+
 def sidecar(name: str, end: int, **lifecycle: Any) -> Object:
-    """A sidecar that takes 5 seconds to stop, and how it ends then."""
-    script = f"trap 'sleep 5; echo {name} >> /v/ends; exit {end}' TERM; sleep 9999 & wait"
+    """A sidecar that takes 50 seconds to stop, and how it ends then."""
+    script = f"trap 'sleep 50; echo {name} >> /v/ends; exit {end}' TERM; sleep 9999 & wait"
     mounts = [{"name": "v", "mountPath": "/v"}]
     named = {"name": name, "restartPolicy": "Always", "lifecycle": lifecycle}
     return shell(script, volumeMounts=mounts, **named)
@@ -199,24 +219,24 @@ def of_first(pods: Pods) -> list[Object]:
 
 def test_sidecars_stop_one_after_the_other_when_their_pod_has_finished(pods_1_36: Pods) -> None:
     pods = pods_1_36
-    hook = {"preStop": running("sh", "-c", "sleep 3; echo hook >> /proc/1/fd/1")}
+    hook = {"preStop": running("sh", "-c", "sleep 30; echo hook >> /proc/1/fd/1")}
     first = [sidecar("a", 0, **hook), sidecar("b", 7, **hook)]
-    volumes = [{"name": "v", "emptyDir": {}}]
+    spec = {**FINISHES, "volumes": [{"name": "v", "emptyDir": {}}]}
     main = shell("sleep 60; exit 0")
-    pods.create("p", main, initContainers=first, volumes=volumes, restartPolicy="Never")
+    pods.create("p", main, initContainers=first, **spec)
     pods.await_ready()
     pods.server.advance(60)
     pods.await_event("Killing", text="Stopping container b")
     pods.await_event("Killing", text="Stopping container a")
+    eventually(lambda: "terminated" in pods.state(), "its container has ended")
     assert ["running" in each for each in of_first(pods)] == [True, True]
-    assert "terminated" in pods.state()
     assert pods.status()["phase"] == "Running"
     assert pods.condition("p", "Ready")["reason"] == "PodCompleted"
-    pods.server.advance(8.5)
+    pods.server.advance(81)
     eventually(lambda: "terminated" in of_first(pods)[1], "the last sidecar has ended")
     assert "running" in of_first(pods)[0], "it waits for its turn"
     assert pods.log("p", container="a") == "hook\n", "all hooks begin at once"
-    pods.server.advance(5)
+    pods.server.advance(50)
     pods.await_phase("Succeeded")
     assert [each["terminated"]["exitCode"] for each in of_first(pods)] == [0, 7]
     assert [each["restartCount"] for each in pods.status()["initContainerStatuses"]] == [0, 0]
@@ -225,13 +245,13 @@ def test_sidecars_stop_one_after_the_other_when_their_pod_has_finished(pods_1_36
 def test_a_sidecar_stops_when_an_init_container_after_it_has_failed(pods_1_36: Pods) -> None:
     pods = pods_1_36
     first = [sidecar("a", 0), {**shell("sleep 60; exit 1"), "name": "b"}]
-    volumes = [{"name": "v", "emptyDir": {}}]
-    pods.create("p", initContainers=first, volumes=volumes, restartPolicy="Never")
+    spec = {**FINISHES, "volumes": [{"name": "v", "emptyDir": {}}]}
+    pods.create("p", initContainers=first, **spec)
     eventually(lambda: "running" in of_first(pods)[1], "it runs")
     pods.server.advance(60)
     pods.await_event("Killing", text="Stopping container a")
     assert pods.status()["phase"] == "Pending"
-    pods.server.advance(6)
+    pods.server.advance(51)
     pods.await_phase("Failed")
     assert "waiting" in pods.state()
 

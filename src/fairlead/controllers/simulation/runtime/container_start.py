@@ -141,10 +141,10 @@ def _process(
         is_main = process is main
         entry = find_entry(script.commands, command if is_main else process.arguments)
         if entry is not None:
-            return _stoppable(scripted(entry, process, lifetime if is_main else 0.0), signals)
+            return _stoppable(scripted(entry, process, lifetime if is_main else 0.0), main)
         program = find_program(process)
         if program is None or (is_main and not is_declared):
-            return _stoppable(program or _unknown(lifetime), signals)
+            return _stoppable(program or _unknown(lifetime), main)
         return program
 
     is_declared = bool(container.get("command") or container.get("args"))
@@ -179,9 +179,10 @@ def _unknown(lifetime: float) -> Program:
     return 0
 
 
-def _stoppable(program: Program, signals: Signals) -> Program:
-    """A program that ends on SIGTERM."""
-    signals.runs_unknown = signals.ran_unknown = True
+def _stoppable(program: Program, main: Process) -> Program:
+    """A program that ends on SIGTERM, and may listen."""
+    signals = main.signals or Signals()
+    signals.runs_unknown = main.surroundings.has_unknown = True
     code = yield from program
     signals.runs_unknown = False
     return code

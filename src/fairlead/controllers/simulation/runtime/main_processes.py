@@ -91,8 +91,7 @@ class MainProcess:
     @property
     def is_understood(self) -> bool:
         """Whether all that it has run so far are programs that the simulation knows."""
-        signals = self.process.signals
-        return self._program is not None and signals is not None and not signals.ran_unknown
+        return self._program is not None and not self.process.surroundings.has_unknown
 
     def advance(self, until: float) -> None:
         """Run until a time, in seconds after the start, or to the end; a live program not longer

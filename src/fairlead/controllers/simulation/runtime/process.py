@@ -75,7 +75,6 @@ class Signals:
     is_pending: bool = False  # SIGTERM arrived, its trap has not run yet
     is_waiting: bool = False  # in `wait`, which a signal ends
     runs_unknown: bool = False  # a program that is taken to end on SIGTERM
-    ran_unknown: bool = False  # a program that the simulation does not know: it may still serve
 
 
 class Identity(NamedTuple):

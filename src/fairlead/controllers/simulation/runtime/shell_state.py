@@ -71,6 +71,7 @@ class ShellState:
         """Begin something when the shell waits for it. Raises OutOfMemory."""
         if len(self.background) >= _MAX_BACKGROUND:
             raise OutOfMemory
+        self.process.surroundings.has_unknown = True  # it runs already, as far as others see
         self.background.append(begin)
 
     def copy(self) -> ShellState:

@@ -110,7 +110,8 @@ class Surroundings:
     seconds, `run` runs a command beside a process and returns its exit code and output.
     `is_ending`: it was told to stop. `settings` are those of the kernel. `used` tells what a server
     uses of each resource, if that is known. A process `is_privileged`, and `may_rise` above the
-    rights of its user."""
+    rights of its user. `has_unknown`: programs were begun of which nobody knows whether they
+    listen."""
 
     network: Network = field(default_factory=NoNetwork)
     listeners: dict[tuple[str, int], Listener] = field(default_factory=dict)
@@ -123,4 +124,5 @@ class Surroundings:
     used: Callable[[], Mapping[str, float]] | None = None
     is_privileged: bool = False
     may_rise: bool = True
+    has_unknown: bool = False
     settings: Mapping[str, str] = field(default_factory=lambda: dict(SETTINGS))
