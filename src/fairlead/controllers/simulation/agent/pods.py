@@ -151,7 +151,7 @@ def advance_pod(pod: Object, behaviour: PodBehaviour, host: Host, now: Moment) -
             report_totals(given, status)
     status["conditions"] = pod_conditions(pod, status, unfinished, host.is_reported, now.text)
     if progress.outlived:
-        status["phase"] = old.get("phase", "Pending")
+        status["phase"] = "Pending" if unfinished else "Running"
     progress.events += report(pod, status, deferral, now)
     return progress
 
