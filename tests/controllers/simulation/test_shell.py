@@ -365,3 +365,13 @@ def test_the_containers_of_a_pod_share_the_time_to_compute() -> None:
         MainProcess(process, 0.0, containers=containers).advance(FOREVER)
         spent.append(thread_time() - began)
     assert spent[1] < spent[0]
+
+
+@pytest.mark.parametrize(("count", "ends"), [(900, True), (1_100, False)])
+def test_how_far_a_loop_runs_is_counted_in_steps(count: int, ends: bool) -> None:
+    """Not in time, which would depend on the pace of the machine."""
+    script = f"for i in $(seq {count}); do echo $i; done"
+    main = MainProcess(Process(["sh", "-c", script], Files([]), {}, "host", find_program), 0.0)
+    main.advance(FOREVER)
+    assert main.has_ended is ends
+    assert b"".join(output.data for output in main.run.outputs).startswith(b"1\n2\n")

@@ -22,8 +22,9 @@ from fairlead.controllers.simulation.runtime.process import (
     start_first,
 )
 
-# A program that takes more than this without waiting runs on without output.
-_MAX_STEPS, _MAX_CPU_SECONDS, _MAX_LIVE_CPU_SECONDS = 2_000, 0.02, 0.1
+# A program that takes more than this without waiting runs on without output. Steps come first for
+# ordinary programs, so that the pace of a machine does not decide how they end.
+_MAX_STEPS, _MAX_CPU_SECONDS = 2_000, 0.1
 _SLICE = 0.02  # seconds that a live program computes before other work gets a turn
 _FEW_CONTAINERS = 4  # beyond them, the containers of a pod share the time of these
 MAX_OUTPUT = 64 * 1024  # bytes; older output is dropped
@@ -63,8 +64,7 @@ class MainProcess:
     ) -> None:
         self.process = process
         self._has_input = has_input  # clients may type something
-        most = _MAX_LIVE_CPU_SECONDS if is_live else _MAX_CPU_SECONDS
-        self._seconds = most * min(1.0, _FEW_CONTAINERS / containers)
+        self._seconds = _MAX_CPU_SECONDS * min(1.0, _FEW_CONTAINERS / containers)
         self.began = began
         self.run = Run()
         self.is_live = is_live
