@@ -14,7 +14,7 @@ const FIELDS = [
 ];
 const ANY = /refs?$/i; // of a kind that the reference itself names
 // Groups of the server itself, without the dialect's domain, in whose names there is a dot.
-const OWN = ["rbac.authorization", "flowcontrol.apiserver"];
+const OWN = ["rbac.authorization", "flowcontrol.apiserver", "internal.apiserver"];
 
 /**
  * Whether a kind is a custom one.

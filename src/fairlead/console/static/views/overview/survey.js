@@ -2,6 +2,7 @@
  * them and which of them do not go away. */
 
 import { isAborted, reasonOf } from "../../core/api.js";
+import { isCustomKey } from "../../core/custom_references.js";
 import { list, metadataType } from "../../core/listing.js";
 import { exactly, revisionOf } from "../../core/past.js";
 import { collectionPath } from "../../core/paths.js";
@@ -185,7 +186,9 @@ export class Survey extends EventTarget {
     const before = this.looks.get(kind) ?? notYet();
     before.due = Infinity; // unless it is touched meanwhile
     const look = notYet();
-    const isWhole = WHOLE.includes(keyOf(this.catalogue, kind)) || isCustom(this.catalogue, kind);
+    const key = keyOf(this.catalogue, kind);
+    // Of a custom kind only its conditions tell how its objects are.
+    const isWhole = WHOLE.includes(key) || isCustomKey(key);
     const accept = isWhole ? undefined : metadataType(this.catalogue);
     try {
       const path = collectionPath(kind, this.namespace);
@@ -238,15 +241,6 @@ export class Survey extends EventTarget {
       if (!(PARTS.includes(key) && ownerReferences?.length)) look.wrong.push(finding);
     }
   }
-}
-
-/**
- * Whether a kind is none of the server's own, so that only its conditions tell how its objects are.
- * @param {Catalogue} catalogue
- * @param {Kind} kind
- */
-function isCustom(catalogue, { group }) {
-  return group.includes(".") && !group.endsWith(`.${catalogue.about.groupDomain}`);
 }
 
 /** @returns {Look} */
