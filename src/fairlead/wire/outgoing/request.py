@@ -4,7 +4,7 @@ import base64
 import re
 import ssl
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -50,7 +50,7 @@ def _split(url: str) -> SplitResult:
     return parts
 
 
-@lru_cache(16)  # one context, so that connections to a proxy can be shared
+@cache  # one context, so that connections to a proxy can be shared; addresses come from files
 def parse_proxy(url: str) -> tuple[Route, str]:
     """Return the route to a proxy and the Proxy-Authorization, or "". Raises CallError."""
     try:
