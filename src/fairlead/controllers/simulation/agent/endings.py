@@ -101,9 +101,9 @@ def _has_never_run(status: Object) -> bool:
 
 
 def _end_waiting(pod: Object, status: Object) -> None:
-    """End the containers of a pod that wait: one that waits for its restart has ended as it did,
-    of one that never ran nothing is known. Those that wait for init containers that have not
-    completed still do. Modifies `status`."""
+    """Set the final state of waiting containers; modifies `status`. A container that waits for its
+    restart gets the end of its last run, one that never ran an unknown end. Containers behind an
+    init container that has not completed keep waiting."""
     first = status.get("initContainerStatuses") or []
     begun = [at for at, each in enumerate(first) if not _has_never_run(each)]
     if first:

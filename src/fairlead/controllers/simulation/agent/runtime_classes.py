@@ -23,8 +23,8 @@ class RuntimeClasses:
     def complete(
         self, pod: Object, behaviour: PodBehaviour, handlers: Sequence[str] | None
     ) -> PodBehaviour:
-        """The behaviour of a pod with a runtime class on a node with these handlers; None: with all
-        there are. Without its handler, the containers of a pod do not start."""
+        """The behaviour of a pod with a runtime class on a node. `handlers` are those of the node,
+        None if it has all; without the handler of its class, no container of the pod starts."""
         if pod["status"].get("podIP"):
             return behaviour
         name = pod["spec"]["runtimeClassName"]
